@@ -1,0 +1,3 @@
+//! The measuring harness: an upstream, a client, yardstick relays and faults.
+
+fn main() {}

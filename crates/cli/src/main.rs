@@ -1,0 +1,3 @@
+//! Carries MCP tools to coding agents whole.
+
+fn main() {}

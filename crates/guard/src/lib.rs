@@ -1,0 +1,1 @@
+//! Size policy, previews and saved results.

@@ -1,0 +1,1 @@
+//! The relay: one client, one server, every message whole.

@@ -1,0 +1,1 @@
+//! Secrets that cannot be printed, and the redactor.

@@ -1,0 +1,1 @@
+//! Fake clients and servers, captures and leak checks.

@@ -1,0 +1,1 @@
+//! Transports: stdio, child processes, Streamable HTTP, legacy SSE, in-memory pairs.

@@ -1,0 +1,1 @@
+//! MCP messages over raw bytes: lexer, scanner, codecs and protocol eras, without I/O.

@@ -1,0 +1,3 @@
+//! test, bench, fuzz and docs of the workspace.
+
+fn main() {}
