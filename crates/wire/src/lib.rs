@@ -1,1 +1,18 @@
-//! MCP messages over raw bytes: lexer, scanner, codecs and protocol eras, without I/O.
+//! MCP messages over raw bytes: lexer, scanner, codecs and protocol eras. No I/O, and no tree of a message.
+
+mod error;
+mod id;
+mod line;
+mod scan;
+
+pub mod find;
+pub mod lex;
+pub mod text;
+
+pub use error::{
+    INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UPSTREAM_ERROR, error_response,
+    push_string,
+};
+pub use id::Id;
+pub use line::{LineSplitter, Piece};
+pub use scan::{Envelope, Feeding, IdField, Kind, MAX_BATCH, Scanner, Size, Verdict};

@@ -1,0 +1,684 @@
+//! Owns the incremental JSON lexer: bytes in any pieces, the same events out. Knows nothing of JSON-RPC.
+//!
+//! The lexer is not recursive and holds one bit a nesting level, so that a message of any size or depth costs
+//! no more than the chunk it arrived in. It follows RFC 8259, with two leniences that real servers need and
+//! that are reported by [`Lexer::is_lax`]: `NaN`, `Infinity` and `-Infinity`, and control characters left raw
+//! inside strings. Invalid UTF-8 inside strings is passed on as it came.
+
+use std::fmt;
+
+/// How deep a message may nest; beyond it is an error, so that a flood of brackets costs 128 KiB at most.
+pub const MAX_DEPTH: u32 = 1_000_000;
+
+/// The two kinds of JSON containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Container {
+    /// `{...}`
+    Object,
+    /// `[...]`
+    Array,
+}
+
+/// A piece of a string as it stands in the input: no quotes, no backslashes.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// The bytes; UTF-8 may be cut at either end, or invalid.
+    pub bytes: &'a [u8],
+    /// Every byte is below 0x80.
+    pub ascii: bool,
+    /// A byte below 0x20 is among them (not allowed by RFC 8259).
+    pub control: bool,
+}
+
+/// What receives the lexer's events. Every method has an empty body to begin with.
+#[expect(unused_variables, reason = "the empty bodies name their arguments for the reader")]
+pub trait Sink {
+    /// A container opens; `at` is the offset of its bracket.
+    fn open(&mut self, container: Container, at: u64) {}
+    /// A container closes; `end` is the offset after its bracket.
+    fn close(&mut self, container: Container, end: u64) {}
+    /// A comma between two elements or members.
+    fn comma(&mut self) {}
+    /// A string opens; `at` is the offset of its quote, `key` says that it names a member.
+    fn string_begin(&mut self, key: bool, at: u64) {}
+    /// A piece of the string without escapes.
+    fn run(&mut self, run: Run<'_>) {}
+    /// One escape: the UTF-16 unit that it stands for, and its spelling.
+    fn escape(&mut self, unit: u16, raw: &[u8]) {}
+    /// The string ends; `end` is the offset after its closing quote.
+    fn string_end(&mut self, end: u64) {}
+    /// A piece of a number or literal; `at` is the offset of its first byte.
+    fn atom(&mut self, bytes: &[u8], at: u64) {}
+    /// The number or literal ends before offset `end`.
+    fn atom_end(&mut self, end: u64) {}
+}
+
+/// Why the input is not JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// Offset of the byte that cannot stand where it does.
+    pub offset: u64,
+    /// What was wrong, as a lower-case fragment.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.reason, self.offset)
+    }
+}
+
+impl std::error::Error for SyntaxError {}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Value,
+    FirstElement,
+    FirstKey,
+    Key,
+    Colon,
+    After,
+    Text { key: bool },
+    Escape { key: bool },
+    Number(Number),
+    Literal { word: &'static [u8], matched: u8 },
+    Done,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Number {
+    Minus,
+    Zero,
+    Integer,
+    Dot,
+    Fraction,
+    E,
+    Sign,
+    Exponent,
+}
+
+impl Number {
+    fn may_end(self) -> bool {
+        matches!(self, Self::Zero | Self::Integer | Self::Fraction | Self::Exponent)
+    }
+
+    fn next(self, byte: u8) -> Option<Self> {
+        Some(match (self, byte) {
+            (Self::Minus, b'0') => Self::Zero,
+            (Self::Minus, b'1'..=b'9') | (Self::Integer, b'0'..=b'9') => Self::Integer,
+            (Self::Zero | Self::Integer, b'.') => Self::Dot,
+            (Self::Dot | Self::Fraction, b'0'..=b'9') => Self::Fraction,
+            (Self::Zero | Self::Integer | Self::Fraction, b'e' | b'E') => Self::E,
+            (Self::E, b'+' | b'-') => Self::Sign,
+            (Self::E | Self::Sign | Self::Exponent, b'0'..=b'9') => Self::Exponent,
+            _ => return None,
+        })
+    }
+}
+
+/// The lexer of one JSON value. It holds no bytes of the input but an escape that was cut.
+#[derive(Debug, Clone)]
+pub struct Lexer {
+    state: State,
+    depth: u32,
+    objects: Vec<u64>,
+    consumed: u64,
+    escape: [u8; 6],
+    escape_len: u8,
+    lax: bool,
+    failed: Option<SyntaxError>,
+}
+
+impl Default for Lexer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Lexer {
+    /// A lexer at the start of a value.
+    pub fn new() -> Self {
+        Self {
+            state: State::Value,
+            depth: 0,
+            objects: Vec::new(),
+            consumed: 0,
+            escape: [0; 6],
+            escape_len: 0,
+            lax: false,
+            failed: None,
+        }
+    }
+
+    /// Begins anew, keeping the memory.
+    pub fn reset(&mut self) {
+        let mut objects = std::mem::take(&mut self.objects);
+        objects.clear();
+        objects.shrink_to(64);
+        *self = Self { objects, ..Self::new() };
+    }
+
+    /// Bytes taken so far.
+    pub fn offset(&self) -> u64 {
+        self.consumed
+    }
+
+    /// How many containers are open.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// The input used `NaN`, `Infinity`, `-Infinity` or a raw control character in a string.
+    pub fn is_lax(&self) -> bool {
+        self.lax
+    }
+
+    /// The value is complete; only white space may follow.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Takes the next bytes. After an error every further call returns it again.
+    pub fn feed<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) -> Result<(), SyntaxError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let result = self.run(bytes, sink);
+        if let Err(error) = result {
+            self.failed = Some(error);
+        }
+        self.consumed += bytes.len() as u64;
+        result
+    }
+
+    /// The input has ended.
+    pub fn finish<S: Sink>(&mut self, sink: &mut S) -> Result<(), SyntaxError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        if let State::Number(number) = self.state
+            && number.may_end()
+        {
+            self.end_atom(self.consumed, sink);
+        }
+        if self.state == State::Done {
+            return Ok(());
+        }
+        let error = SyntaxError { offset: self.consumed, reason: "the value is not complete" };
+        self.failed = Some(error);
+        Err(error)
+    }
+
+    #[inline]
+    fn run<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) -> Result<(), SyntaxError> {
+        let mut i = 0;
+        while let Some(&byte) = bytes.get(i) {
+            match self.state {
+                State::Text { key } => i = self.text(bytes, i, key, sink),
+                State::Value | State::FirstElement => {
+                    if !is_space(byte) {
+                        i = self.value(bytes, i, sink)?;
+                    } else {
+                        i += 1;
+                    }
+                }
+                State::After => {
+                    match byte {
+                        b',' => {
+                            sink.comma();
+                            self.state = if self.in_object() { State::Key } else { State::Value };
+                        }
+                        b'}' if self.in_object() => self.pop(i, Container::Object, sink),
+                        b']' if !self.in_object() => self.pop(i, Container::Array, sink),
+                        _ if is_space(byte) => {}
+                        _ => return Err(self.error(i, "expected a comma or the end of the container")),
+                    }
+                    i += 1;
+                }
+                State::Colon => {
+                    match byte {
+                        b':' => self.state = State::Value,
+                        _ if is_space(byte) => {}
+                        _ => return Err(self.error(i, "expected a colon")),
+                    }
+                    i += 1;
+                }
+                State::FirstKey | State::Key => {
+                    match byte {
+                        b'"' => {
+                            sink.string_begin(true, self.consumed + i as u64);
+                            self.state = State::Text { key: true };
+                        }
+                        b'}' if self.state == State::FirstKey => self.pop(i, Container::Object, sink),
+                        _ if is_space(byte) => {}
+                        _ => return Err(self.error(i, "expected a member name")),
+                    }
+                    i += 1;
+                }
+                State::Number(number) => i = self.number(bytes, i, number, sink)?,
+                State::Literal { word, matched } => i = self.literal(bytes, i, word, matched, sink)?,
+                State::Escape { key } => {
+                    self.take_escape(byte, i, key, sink)?;
+                    i += 1;
+                }
+                State::Done => {
+                    if !is_space(byte) {
+                        return Err(self.error(i, "more follows the value"));
+                    }
+                    i += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn text<S: Sink>(&mut self, bytes: &[u8], i: usize, key: bool, sink: &mut S) -> usize {
+        let rest = bytes.get(i..).unwrap_or_default();
+        let (length, ascii, control) = plain_run(rest);
+        if length > 0 {
+            self.lax |= control;
+            sink.run(Run { bytes: rest.get(..length).unwrap_or_default(), ascii, control });
+        }
+        match rest.get(length) {
+            Some(b'"') => {
+                sink.string_end(self.consumed + (i + length + 1) as u64);
+                if key {
+                    self.state = State::Colon;
+                } else {
+                    self.after_value();
+                }
+                i + length + 1
+            }
+            Some(_) => {
+                self.escape_len = 0;
+                self.state = State::Escape { key };
+                i + length + 1
+            }
+            None => i + length,
+        }
+    }
+
+    fn take_escape<S: Sink>(
+        &mut self,
+        byte: u8,
+        i: usize,
+        key: bool,
+        sink: &mut S,
+    ) -> Result<(), SyntaxError> {
+        let unit = if self.escape_len == 0 {
+            match byte {
+                b'u' => None,
+                _ => match simple_escape(byte) {
+                    Some(unit) => Some(unit),
+                    None => return Err(self.error(i, "unknown escape in a string")),
+                },
+            }
+        } else if byte.is_ascii_hexdigit() {
+            if self.escape_len == 5 { Some(self.unicode(byte)) } else { None }
+        } else {
+            return Err(self.error(i, "expected four hexadecimal digits after \\u"));
+        };
+        if self.escape_len == 0 {
+            self.escape = [b'\\', byte, 0, 0, 0, 0];
+            self.escape_len = 2;
+        } else if let Some(slot) = self.escape.get_mut(usize::from(self.escape_len)) {
+            *slot = byte;
+            self.escape_len += 1;
+        }
+        if let Some(unit) = unit {
+            let raw = self.escape;
+            sink.escape(unit, raw.get(..usize::from(self.escape_len)).unwrap_or_default());
+            self.state = State::Text { key };
+        }
+        Ok(())
+    }
+
+    /// The unit of `\uXXXX` whose last digit is `last`.
+    fn unicode(&self, last: u8) -> u16 {
+        [self.escape[2], self.escape[3], self.escape[4], last]
+            .iter()
+            .fold(0, |unit, digit| (unit << 4) | u16::from(hex(*digit)))
+    }
+
+    fn value<S: Sink>(&mut self, bytes: &[u8], i: usize, sink: &mut S) -> Result<usize, SyntaxError> {
+        let at = self.consumed + i as u64;
+        match bytes.get(i).copied().unwrap_or(b' ') {
+            b'"' => {
+                sink.string_begin(false, at);
+                self.state = State::Text { key: false };
+            }
+            b'{' => {
+                self.push(i, true)?;
+                sink.open(Container::Object, at);
+                self.state = State::FirstKey;
+            }
+            b'[' => {
+                self.push(i, false)?;
+                sink.open(Container::Array, at);
+                self.state = State::FirstElement;
+            }
+            b']' if self.state == State::FirstElement => self.pop(i, Container::Array, sink),
+            byte @ (b'-' | b'0'..=b'9') => {
+                let number = match byte {
+                    b'-' => Number::Minus,
+                    b'0' => Number::Zero,
+                    _ => Number::Integer,
+                };
+                return self.number_from(bytes, i, i + 1, number, sink);
+            }
+            byte => {
+                let word: &'static [u8] = match byte {
+                    b't' => b"true",
+                    b'f' => b"false",
+                    b'n' => b"null",
+                    b'N' => b"NaN",
+                    b'I' => b"Infinity",
+                    _ => return Err(self.error(i, "expected a value")),
+                };
+                self.lax |= matches!(byte, b'N' | b'I');
+                return self.literal(bytes, i, word, 0, sink);
+            }
+        }
+        Ok(i + 1)
+    }
+
+    fn number<S: Sink>(
+        &mut self,
+        bytes: &[u8],
+        i: usize,
+        number: Number,
+        sink: &mut S,
+    ) -> Result<usize, SyntaxError> {
+        self.number_from(bytes, i, i, number, sink)
+    }
+
+    fn number_from<S: Sink>(
+        &mut self,
+        bytes: &[u8],
+        start: usize,
+        mut i: usize,
+        mut number: Number,
+        sink: &mut S,
+    ) -> Result<usize, SyntaxError> {
+        loop {
+            let Some(&byte) = bytes.get(i) else {
+                self.emit_atom(bytes, start, i, sink);
+                self.state = State::Number(number);
+                return Ok(i);
+            };
+            if let Some(next) = number.next(byte) {
+                number = next;
+                i += 1;
+            } else if number == Number::Minus && byte == b'I' {
+                self.lax = true;
+                self.emit_atom(bytes, start, i, sink);
+                return self.literal(bytes, i, b"Infinity", 0, sink);
+            } else if number.may_end() {
+                self.emit_atom(bytes, start, i, sink);
+                self.end_atom(self.consumed + i as u64, sink);
+                return Ok(i);
+            } else {
+                return Err(self.error(i, "malformed number"));
+            }
+        }
+    }
+
+    fn literal<S: Sink>(
+        &mut self,
+        bytes: &[u8],
+        start: usize,
+        word: &'static [u8],
+        matched: u8,
+        sink: &mut S,
+    ) -> Result<usize, SyntaxError> {
+        let mut i = start;
+        let mut matched = matched;
+        while let Some(expected) = word.get(usize::from(matched)) {
+            match bytes.get(i) {
+                Some(byte) if byte == expected => {
+                    matched += 1;
+                    i += 1;
+                }
+                Some(_) => return Err(self.error(i, "expected a value")),
+                None => {
+                    self.emit_atom(bytes, start, i, sink);
+                    self.state = State::Literal { word, matched };
+                    return Ok(i);
+                }
+            }
+        }
+        self.emit_atom(bytes, start, i, sink);
+        self.end_atom(self.consumed + i as u64, sink);
+        Ok(i)
+    }
+
+    fn emit_atom<S: Sink>(&self, bytes: &[u8], start: usize, end: usize, sink: &mut S) {
+        if let Some(piece) = bytes.get(start..end)
+            && !piece.is_empty()
+        {
+            sink.atom(piece, self.consumed + start as u64);
+        }
+    }
+
+    fn end_atom<S: Sink>(&mut self, end: u64, sink: &mut S) {
+        sink.atom_end(end);
+        self.after_value();
+    }
+
+    fn after_value(&mut self) {
+        self.state = if self.depth == 0 { State::Done } else { State::After };
+    }
+
+    fn in_object(&self) -> bool {
+        let level = self.depth.saturating_sub(1);
+        self.objects.get((level / 64) as usize).is_some_and(|word| word >> (level % 64) & 1 == 1)
+    }
+
+    fn push(&mut self, i: usize, object: bool) -> Result<(), SyntaxError> {
+        if self.depth >= MAX_DEPTH {
+            return Err(self.error(i, "nested deeper than 1,000,000 levels"));
+        }
+        let (word, bit) = ((self.depth / 64) as usize, self.depth % 64);
+        if self.objects.len() <= word {
+            self.objects.push(0);
+        }
+        if let Some(slot) = self.objects.get_mut(word) {
+            *slot = (*slot & !(1 << bit)) | (u64::from(object) << bit);
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn pop<S: Sink>(&mut self, i: usize, container: Container, sink: &mut S) {
+        self.depth -= 1;
+        sink.close(container, self.consumed + i as u64 + 1);
+        self.after_value();
+    }
+
+    fn error(&self, i: usize, reason: &'static str) -> SyntaxError {
+        SyntaxError { offset: self.consumed + i as u64, reason }
+    }
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+fn hex(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        b'a'..=b'f' => digit - b'a' + 10,
+        _ => digit.wrapping_sub(b'A').wrapping_add(10) & 15,
+    }
+}
+
+fn simple_escape(byte: u8) -> Option<u16> {
+    Some(match byte {
+        b'"' | b'\\' | b'/' => u16::from(byte),
+        b'b' => 8,
+        b'f' => 12,
+        b'n' => 10,
+        b'r' => 13,
+        b't' => 9,
+        _ => return None,
+    })
+}
+
+/// Length of the part of `rest` before the first quote or backslash; whether it is ASCII; whether it holds a
+/// control character.
+#[inline]
+fn plain_run(rest: &[u8]) -> (usize, bool, bool) {
+    const SHORT: usize = 24;
+    let (mut high, mut control) = (0u8, false);
+    for (length, &byte) in rest.iter().take(SHORT).enumerate() {
+        if byte == b'"' || byte == b'\\' {
+            return (length, high < 0x80, control);
+        }
+        high |= byte;
+        control |= byte < 0x20;
+    }
+    if rest.len() <= SHORT {
+        return (rest.len(), high < 0x80, control);
+    }
+    let tail = rest.get(SHORT..).unwrap_or_default();
+    let length = memchr::memchr2(b'"', b'\\', tail).unwrap_or(tail.len());
+    for block in tail.get(..length).unwrap_or_default().chunks(64) {
+        let (mut any, mut low) = (0u8, 0u8);
+        for &byte in block {
+            any |= byte;
+            low |= u8::from(byte < 0x20);
+        }
+        high |= any;
+        control |= low != 0;
+    }
+    (SHORT + length, high < 0x80, control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default, Debug, PartialEq, Clone)]
+    struct Trace(String);
+
+    impl Sink for Trace {
+        fn open(&mut self, container: Container, at: u64) {
+            self.0 += &format!("{}{at} ", if container == Container::Object { "{" } else { "[" });
+        }
+        fn close(&mut self, container: Container, end: u64) {
+            self.0 += &format!("{}{end} ", if container == Container::Object { "}" } else { "]" });
+        }
+        fn comma(&mut self) {
+            self.0 += ", ";
+        }
+        fn string_begin(&mut self, key: bool, at: u64) {
+            self.0 += &format!("{}{at}\"", if key { "k" } else { "s" });
+        }
+        fn run(&mut self, run: Run<'_>) {
+            self.0.extend(run.bytes.iter().map(|byte| char::from(*byte)));
+        }
+        fn escape(&mut self, unit: u16, raw: &[u8]) {
+            self.0 += &format!("<{unit}={}>", String::from_utf8_lossy(raw));
+        }
+        fn string_end(&mut self, end: u64) {
+            self.0 += &format!("\"{end} ");
+        }
+        fn atom(&mut self, bytes: &[u8], _at: u64) {
+            self.0 += &String::from_utf8_lossy(bytes);
+        }
+        fn atom_end(&mut self, end: u64) {
+            self.0 += &format!(":{end} ");
+        }
+    }
+
+    fn trace(pieces: &[&[u8]]) -> Result<String, SyntaxError> {
+        let (mut lexer, mut sink) = (Lexer::new(), Trace::default());
+        for piece in pieces {
+            lexer.feed(piece, &mut sink)?;
+        }
+        lexer.finish(&mut sink)?;
+        Ok(sink.0)
+    }
+
+    #[test]
+    fn events_of_a_small_document() {
+        let events = trace(&[br#" {"a":[1,-2.5e+3,true],"b\n":"x\u00e9y","c":{}} "#]).unwrap();
+        expect_test::expect![[r#"{1 k2"a"5 [6 1:8 , -2.5e+3:16 , true:21 ]22 , k23"b<10=\n>"28 s29"x<233=\u00e9>y"39 , k40"c"43 {44 }46 }47 "#]]
+        .assert_eq(&events);
+    }
+
+    #[test]
+    fn malformed_input_is_refused_at_its_byte() {
+        for (input, offset) in [
+            ("", 0),
+            ("{", 1),
+            ("{]", 1),
+            ("[1,]", 3),
+            ("{\"a\" 1}", 5),
+            ("{\"a\":1,}", 7),
+            ("01", 1),
+            ("1.", 2),
+            ("-", 1),
+            ("-x", 1),
+            ("1e", 2),
+            ("tru", 3),
+            ("trux", 3),
+            ("\"\\x\"", 2),
+            ("\"\\u12g4\"", 5),
+            ("{} {}", 3),
+            ("Server up", 0),
+            ("[1 2]", 3),
+            ("{1:2}", 1),
+        ] {
+            let error = trace(&[input.as_bytes()]).unwrap_err();
+            assert_eq!(error.offset, offset, "{input}: {error}");
+        }
+    }
+
+    #[test]
+    fn leniences_are_flagged() {
+        for input in ["[NaN]", "[-Infinity,Infinity]", "\"a\tb\"", "\"0123456789012345678901234567890\u{1}\""]
+        {
+            let mut lexer = Lexer::new();
+            lexer.feed(input.as_bytes(), &mut Trace::default()).unwrap();
+            lexer.finish(&mut Trace::default()).unwrap();
+            assert!(lexer.is_lax(), "{input}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded_and_cheap() {
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        trace(&[deep.as_bytes()]).unwrap();
+        let mut lexer = Lexer::new();
+        let flood = vec![b'['; 1_000_001];
+        assert_eq!(lexer.feed(&flood, &mut Trace::default()).unwrap_err().offset, 1_000_000);
+        assert!(lexer.objects.len() * 8 <= 128 << 10);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_split_gives_the_same_events(text in "[\\[\\]{}:,\"\\\\ua0-9eE.+ntrflsé -]{0,60}", cuts in proptest::collection::vec(0usize..64, 0..6)) {
+            let whole = trace(&[text.as_bytes()]);
+            let bytes = text.as_bytes();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.sort_unstable();
+            let mut pieces = Vec::new();
+            let mut from = 0;
+            for cut in cuts.into_iter().chain([bytes.len()]) {
+                pieces.push(&bytes[from..cut]);
+                from = cut;
+            }
+            proptest::prop_assert_eq!(whole, trace(&pieces));
+        }
+
+        #[test]
+        fn agrees_with_serde_json(text in "[\\[\\]{}:,\"\\\\/ubn0-9a-fE.+ntrfls-]{0,24}") {
+            let mut lexer = Lexer::new();
+            let ours = lexer.feed(text.as_bytes(), &mut Trace::default()).and_then(|()| lexer.finish(&mut Trace::default()));
+            let theirs = serde_json::from_str::<&serde_json::value::RawValue>(&text);
+            proptest::prop_assert_eq!(ours.is_ok(), theirs.is_ok(), "{} {:?} {:?}", text, ours, theirs);
+        }
+    }
+}

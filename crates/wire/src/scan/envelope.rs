@@ -1,0 +1,225 @@
+//! Owns the envelope: what the scanner knows of one message. It copies only short fields, never the message.
+
+use std::ops::Range;
+
+use crate::id::Id;
+
+/// What a message is (JSON-RPC 2.0, sections 4 and 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// A method and an id.
+    Request,
+    /// A method without an id.
+    Notification,
+    /// A result and an id.
+    Response,
+    /// An error, with the id of a request or `null`.
+    ErrorResponse,
+    /// Meant as a response, but with neither or both of result and error, or without `"jsonrpc":"2.0"`.
+    Fault,
+    /// Not JSON-RPC.
+    #[default]
+    Stranger,
+}
+
+/// The `id` member.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum IdField {
+    /// There is none.
+    #[default]
+    Absent,
+    /// A string, a number or `null`.
+    Value(Id),
+    /// Another JSON type.
+    WrongType,
+    /// More than 4,096 bytes; it cannot be kept.
+    TooLong,
+}
+
+/// The size of a message, in characters of its compact spelling (see [`crate::text::CharCounter`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Size {
+    /// Characters of the whole message.
+    pub chars: u64,
+    /// Those of them that are base64 of image and audio content blocks.
+    pub media_chars: u64,
+    /// How many bytes that base64 stands for.
+    pub media_bytes: u64,
+}
+
+impl Size {
+    /// Characters without the base64 of media, as long as the media is under `media_limit` bytes.
+    pub fn counted(&self, media_limit: u64) -> u64 {
+        if self.media_bytes < media_limit { self.chars - self.media_chars } else { self.chars }
+    }
+}
+
+/// One message: what was found in it. Offsets count from the first byte fed to the scanner.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Envelope {
+    pub(super) kind: Kind,
+    pub(super) id: IdField,
+    pub(super) version_ok: bool,
+    pub(super) method: Option<Field>,
+    pub(super) name: Option<Field>,
+    pub(super) uri: Option<Field>,
+    pub(super) request_id: Option<Id>,
+    pub(super) protocol_version: Option<Field>,
+    pub(super) result_type: Option<Field>,
+    pub(super) fields: Vec<u8>,
+    pub(super) is_error: Option<bool>,
+    pub(super) next_cursor: bool,
+    pub(super) structured: bool,
+    pub(super) has_result: bool,
+    pub(super) null_result: bool,
+    pub(super) has_error: bool,
+    pub(super) wrong_method: bool,
+    pub(super) lax: bool,
+    pub(super) size: Size,
+    pub(super) span: Range<u64>,
+    pub(super) result: Range<u64>,
+    pub(super) params: Range<u64>,
+    pub(super) error: Range<u64>,
+}
+
+/// A short text, kept in `fields`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Field {
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+impl Envelope {
+    /// What the message is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The `id` member.
+    pub fn id_field(&self) -> &IdField {
+        &self.id
+    }
+
+    /// The id, where it is a string, a number or `null`.
+    pub fn id(&self) -> Option<&Id> {
+        match &self.id {
+            IdField::Value(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// `method`, at most 1,024 bytes of it.
+    pub fn method(&self) -> Option<&str> {
+        self.text(self.method)
+    }
+
+    /// `params.name` (the tool or prompt), at most 1,024 bytes of it.
+    pub fn name(&self) -> Option<&str> {
+        self.text(self.name)
+    }
+
+    /// `params.uri`, at most 8,192 bytes of it.
+    pub fn uri(&self) -> Option<&str> {
+        self.text(self.uri)
+    }
+
+    /// `params.requestId`, which `notifications/cancelled` names.
+    pub fn request_id(&self) -> Option<&Id> {
+        self.request_id.as_ref()
+    }
+
+    /// `params._meta["io.modelcontextprotocol/protocolVersion"]`, or the `protocolVersion` of `params` or `result`.
+    pub fn protocol_version(&self) -> Option<&str> {
+        self.text(self.protocol_version)
+    }
+
+    /// `result.resultType`.
+    pub fn result_type(&self) -> Option<&str> {
+        self.text(self.result_type)
+    }
+
+    /// `result.isError`, where it is a boolean.
+    pub fn is_error(&self) -> Option<bool> {
+        self.is_error
+    }
+
+    /// `result.nextCursor` is there and not `null`: more pages follow.
+    pub fn has_next_cursor(&self) -> bool {
+        self.next_cursor
+    }
+
+    /// `result.structuredContent` is there.
+    pub fn has_structured_content(&self) -> bool {
+        self.structured
+    }
+
+    /// The message used JSON that RFC 8259 does not allow but some servers send.
+    pub fn is_lax(&self) -> bool {
+        self.lax
+    }
+
+    /// `"jsonrpc":"2.0"` is there.
+    pub fn has_version(&self) -> bool {
+        self.version_ok
+    }
+
+    /// The size.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Where the message's object stands.
+    pub fn span(&self) -> Range<u64> {
+        self.span.clone()
+    }
+
+    /// Where the value of `result` stands.
+    pub fn result_span(&self) -> Option<Range<u64>> {
+        (!self.result.is_empty()).then(|| self.result.clone())
+    }
+
+    /// Where the value of `params` stands.
+    pub fn params_span(&self) -> Option<Range<u64>> {
+        (!self.params.is_empty()).then(|| self.params.clone())
+    }
+
+    /// Where the value of `error` stands.
+    pub fn error_span(&self) -> Option<Range<u64>> {
+        (!self.error.is_empty()).then(|| self.error.clone())
+    }
+
+    fn text(&self, field: Option<Field>) -> Option<&str> {
+        let field = field?;
+        std::str::from_utf8(self.fields.get(field.start as usize..field.end as usize)?).ok()
+    }
+
+    pub(super) fn clear(&mut self) {
+        let mut fields = std::mem::take(&mut self.fields);
+        fields.clear();
+        *self = Self { fields, ..Self::default() };
+    }
+
+    pub(super) fn judge(&mut self) {
+        if self.null_result && self.has_error {
+            self.has_result = false;
+        }
+        let answered = self.has_result || self.has_error;
+        self.kind = if self.method.is_some() && self.version_ok {
+            match self.id {
+                IdField::Absent => Kind::Notification,
+                _ => Kind::Request,
+            }
+        } else if self.method.is_some() || self.wrong_method {
+            Kind::Stranger
+        } else {
+            match (self.has_result, self.has_error, &self.id) {
+                (false, true, IdField::Absent) if self.version_ok => Kind::ErrorResponse,
+                (_, _, IdField::Absent) => Kind::Stranger,
+                (true, false, _) if self.version_ok => Kind::Response,
+                (false, true, _) if self.version_ok => Kind::ErrorResponse,
+                _ if self.version_ok || answered => Kind::Fault,
+                _ => Kind::Stranger,
+            }
+        };
+    }
+}
