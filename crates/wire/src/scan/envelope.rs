@@ -55,6 +55,7 @@ impl Size {
 }
 
 /// One message: what was found in it. Offsets count from the first byte fed to the scanner.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the message")]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Envelope {
     pub(super) kind: Kind,

@@ -104,6 +104,7 @@ struct Block {
     padding: u64,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the bytes so far")]
 #[derive(Debug, Default)]
 pub(super) struct Watcher {
     /// Open containers, the message's own included.
@@ -329,7 +330,6 @@ impl Watcher {
         let slot = std::mem::take(&mut self.slot);
         let string = self.in_string;
         match slot {
-            Slot::None => {}
             Slot::Id | Slot::RequestId => {
                 let id = self.caught_id();
                 match (slot, id) {
@@ -352,9 +352,9 @@ impl Watcher {
             },
             Slot::NextCursor => self.current.next_cursor = string || self.raw != b"null",
             Slot::BlockType => {
-                self.block.media = string && matches!(self.decoded.as_slice(), b"image" | b"audio")
+                self.block.media = string && matches!(self.decoded.as_slice(), b"image" | b"audio");
             }
-            Slot::Name | Slot::Uri | Slot::ProtocolVersion | Slot::ResultType | Slot::BlockData => {}
+            _ => {}
         }
     }
 
@@ -485,7 +485,7 @@ impl Sink for Watcher {
                 self.key.extend_from_slice(run.bytes.get(..run.bytes.len().min(room)).unwrap_or_default());
             }
         } else if self.slot == Slot::BlockData {
-            self.block.padding += run.bytes.iter().filter(|byte| **byte == b'=').count() as u64;
+            self.block.padding += memchr::memchr_iter(b'=', run.bytes).count() as u64;
         } else if self.slot != Slot::None {
             self.catch(run.bytes);
         }
