@@ -6,6 +6,7 @@
 //! inside strings. Invalid UTF-8 inside strings is passed on as it came.
 
 mod number;
+mod run;
 
 use std::fmt;
 
@@ -51,10 +52,25 @@ pub trait Sink {
     fn escape(&mut self, unit: u16, raw: &[u8]) {}
     /// The string ends; `end` is the offset after its closing quote.
     fn string_end(&mut self, end: u64) {}
+    /// A whole string without escapes, in place of the three calls above; `at` is the offset of its quote.
+    #[inline]
+    fn string(&mut self, key: bool, at: u64, run: Run<'_>) {
+        self.string_begin(key, at);
+        if !run.bytes.is_empty() {
+            self.run(run);
+        }
+        self.string_end(at + run.bytes.len() as u64 + 2);
+    }
     /// A piece of a number or literal; `at` is the offset of its first byte.
     fn atom(&mut self, bytes: &[u8], at: u64) {}
     /// The number or literal ends before offset `end`.
     fn atom_end(&mut self, end: u64) {}
+    /// A whole number or literal, in place of the two calls above.
+    #[inline]
+    fn whole_atom(&mut self, bytes: &[u8], at: u64) {
+        self.atom(bytes, at);
+        self.atom_end(at + bytes.len() as u64);
+    }
 }
 
 /// Why the input is not JSON.
@@ -94,6 +110,8 @@ enum State {
 pub struct Lexer {
     state: State,
     depth: u32,
+    /// The innermost open container is an object.
+    object: bool,
     objects: Vec<u64>,
     consumed: u64,
     escape: [u8; 6],
@@ -114,6 +132,7 @@ impl Lexer {
         Self {
             state: State::Value,
             depth: 0,
+            object: false,
             objects: Vec::new(),
             consumed: 0,
             escape: [0; 6],
@@ -199,10 +218,10 @@ impl Lexer {
                     match byte {
                         b',' => {
                             sink.comma();
-                            self.state = if self.in_object() { State::Key } else { State::Value };
+                            self.state = if self.object { State::Key } else { State::Value };
                         }
-                        b'}' if self.in_object() => self.pop(i, Container::Object, sink),
-                        b']' if !self.in_object() => self.pop(i, Container::Array, sink),
+                        b'}' if self.object => self.pop(i, Container::Object, sink),
+                        b']' if !self.object => self.pop(i, Container::Array, sink),
                         _ if is_space(byte) => {}
                         _ => return Err(self.error(i, "expected a comma or the end of the container")),
                     }
@@ -219,8 +238,8 @@ impl Lexer {
                 State::FirstKey | State::Key => {
                     match byte {
                         b'"' => {
-                            sink.string_begin(true, self.consumed + i as u64);
-                            self.state = State::Text { key: true };
+                            i = self.begin_text(bytes, i, true, sink);
+                            continue;
                         }
                         b'}' if self.state == State::FirstKey => self.pop(i, Container::Object, sink),
                         _ if is_space(byte) => {}
@@ -245,30 +264,86 @@ impl Lexer {
         Ok(())
     }
 
+    /// A string begins; `i` is the offset of its quote.
     #[inline]
-    fn text<S: Sink>(&mut self, bytes: &[u8], i: usize, key: bool, sink: &mut S) -> usize {
-        let rest = bytes.get(i..).unwrap_or_default();
-        let (length, ascii, control) = plain_run(rest);
-        if length > 0 {
-            self.lax |= control;
-            sink.run(Run { bytes: rest.get(..length).unwrap_or_default(), ascii, control });
+    fn begin_text<S: Sink>(&mut self, bytes: &[u8], i: usize, key: bool, sink: &mut S) -> usize {
+        let at = self.consumed + i as u64;
+        let rest = bytes.get(i + 1..).unwrap_or_default();
+        let found = run::plain(rest);
+        if rest.get(found.length) == Some(&b'"') {
+            self.lax |= found.control;
+            let plain = rest.get(..found.length).unwrap_or_default();
+            sink.string(key, at, Run { bytes: plain, ascii: found.ascii, control: found.control });
+            return self.end_text(bytes, i + found.length + 2, key, sink);
         }
-        match rest.get(length) {
-            Some(b'"') => {
-                sink.string_end(self.consumed + (i + length + 1) as u64);
-                if key {
-                    self.state = State::Colon;
-                } else {
-                    self.after_value();
+        sink.string_begin(key, at);
+        self.state = State::Text { key };
+        i + 1
+    }
+
+    /// A string has ended before offset `i`. What most often follows is taken with it.
+    #[inline]
+    fn end_text<S: Sink>(&mut self, bytes: &[u8], i: usize, key: bool, sink: &mut S) -> usize {
+        if !key {
+            return self.end_value(bytes, i, sink);
+        }
+        if bytes.get(i) == Some(&b':') {
+            self.state = State::Value;
+            return i + 1;
+        }
+        self.state = State::Colon;
+        i
+    }
+
+    #[inline]
+    fn end_value<S: Sink>(&mut self, bytes: &[u8], i: usize, sink: &mut S) -> usize {
+        if self.depth == 0 {
+            self.state = State::Done;
+        } else if bytes.get(i) == Some(&b',') {
+            sink.comma();
+            self.state = if self.object { State::Key } else { State::Value };
+            return i + 1;
+        } else {
+            self.state = State::After;
+        }
+        i
+    }
+
+    #[inline]
+    fn text<S: Sink>(&mut self, bytes: &[u8], mut i: usize, key: bool, sink: &mut S) -> usize {
+        loop {
+            let rest = bytes.get(i..).unwrap_or_default();
+            let found = run::plain(rest);
+            let (plain, rest) = rest.split_at(found.length);
+            if !plain.is_empty() {
+                self.lax |= found.control;
+                sink.run(Run { bytes: plain, ascii: found.ascii, control: found.control });
+            }
+            i += found.length;
+            match rest {
+                [] => return i,
+                [b'"', ..] => {
+                    sink.string_end(self.consumed + i as u64 + 1);
+                    return self.end_text(bytes, i + 1, key, sink);
                 }
-                i + length + 1
+                [b'\\', b'u', a, b, c, d, ..]
+                    if [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()) =>
+                {
+                    let unit =
+                        [a, b, c, d].iter().fold(0, |unit, digit| (unit << 4) | u16::from(hex(**digit)));
+                    sink.escape(unit, rest.get(..6).unwrap_or_default());
+                    i += 6;
+                }
+                [_, escape, ..] if simple_escape(*escape) != 0 => {
+                    sink.escape(simple_escape(*escape), rest.get(..2).unwrap_or_default());
+                    i += 2;
+                }
+                _ => {
+                    self.escape_len = 0;
+                    self.state = State::Escape { key };
+                    return i + 1;
+                }
             }
-            Some(_) => {
-                self.escape_len = 0;
-                self.state = State::Escape { key };
-                i + length + 1
-            }
-            None => i + length,
         }
     }
 
@@ -283,8 +358,8 @@ impl Lexer {
             match byte {
                 b'u' => None,
                 _ => match simple_escape(byte) {
-                    Some(unit) => Some(unit),
-                    None => return Err(self.error(i, "unknown escape in a string")),
+                    0 => return Err(self.error(i, "unknown escape in a string")),
+                    unit => Some(unit),
                 },
             }
         } else if byte.is_ascii_hexdigit() {
@@ -317,10 +392,7 @@ impl Lexer {
     fn value<S: Sink>(&mut self, bytes: &[u8], i: usize, sink: &mut S) -> Result<usize, SyntaxError> {
         let at = self.consumed + i as u64;
         match bytes.get(i).copied().unwrap_or(b' ') {
-            b'"' => {
-                sink.string_begin(false, at);
-                self.state = State::Text { key: false };
-            }
+            b'"' => return Ok(self.begin_text(bytes, i, false, sink)),
             b'{' => {
                 self.push(i, true)?;
                 sink.open(Container::Object, at);
@@ -388,9 +460,14 @@ impl Lexer {
                 self.emit_atom(bytes, start, i, sink);
                 return self.literal(bytes, i, b"Infinity", 0, sink);
             } else if number.may_end() {
-                self.emit_atom(bytes, start, i, sink);
-                self.end_atom(self.consumed + i as u64, sink);
-                return Ok(i);
+                let at = self.consumed + start as u64;
+                if matches!(self.state, State::Number(_)) {
+                    self.emit_atom(bytes, start, i, sink);
+                    sink.atom_end(self.consumed + i as u64);
+                } else {
+                    sink.whole_atom(bytes.get(start..i).unwrap_or_default(), at);
+                }
+                return Ok(self.end_value(bytes, i, sink));
             } else {
                 return Err(self.error(i, "malformed number"));
             }
@@ -460,11 +537,13 @@ impl Lexer {
             *slot = (*slot & !(1 << bit)) | (u64::from(object) << bit);
         }
         self.depth += 1;
+        self.object = object;
         Ok(())
     }
 
     fn pop<S: Sink>(&mut self, i: usize, container: Container, sink: &mut S) {
         self.depth -= 1;
+        self.object = self.in_object();
         sink.close(container, self.consumed + i as u64 + 1);
         self.after_value();
     }
@@ -486,46 +565,18 @@ fn hex(digit: u8) -> u8 {
     }
 }
 
-fn simple_escape(byte: u8) -> Option<u16> {
-    Some(match byte {
+/// The unit of a two-byte escape; 0 where there is no such escape.
+#[inline]
+fn simple_escape(byte: u8) -> u16 {
+    match byte {
         b'"' | b'\\' | b'/' => u16::from(byte),
         b'b' => 8,
         b'f' => 12,
         b'n' => 10,
         b'r' => 13,
         b't' => 9,
-        _ => return None,
-    })
-}
-
-/// Length of the part of `rest` before the first quote or backslash; whether it is ASCII; whether it holds a
-/// control character.
-#[inline]
-fn plain_run(rest: &[u8]) -> (usize, bool, bool) {
-    const SHORT: usize = 24;
-    let (mut high, mut control) = (0u8, false);
-    for (length, &byte) in rest.iter().take(SHORT).enumerate() {
-        if byte == b'"' || byte == b'\\' {
-            return (length, high < 0x80, control);
-        }
-        high |= byte;
-        control |= byte < 0x20;
+        _ => 0,
     }
-    if rest.len() <= SHORT {
-        return (rest.len(), high < 0x80, control);
-    }
-    let tail = rest.get(SHORT..).unwrap_or_default();
-    let length = memchr::memchr2(b'"', b'\\', tail).unwrap_or(tail.len());
-    for block in tail.get(..length).unwrap_or_default().chunks(64) {
-        let (mut any, mut low) = (0u8, 0u8);
-        for &byte in block {
-            any |= byte;
-            low |= u8::from(byte < 0x20);
-        }
-        high |= any;
-        control |= low != 0;
-    }
-    (SHORT + length, high < 0x80, control)
 }
 
 #[cfg(test)]

@@ -15,6 +15,17 @@ pub struct CharCounter {
 }
 
 impl CharCounter {
+    /// The characters of a whole string without escapes.
+    #[inline]
+    pub fn whole(run: Run<'_>) -> u64 {
+        if run.ascii && !run.control {
+            return run.bytes.len() as u64;
+        }
+        let mut counter = Self::default();
+        counter.run(run);
+        counter.take()
+    }
+
     /// Adds a piece without escapes.
     #[inline]
     pub fn run(&mut self, run: Run<'_>) {

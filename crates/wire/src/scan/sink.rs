@@ -1,100 +1,15 @@
-//! Owns the watcher: lexer events in, envelopes out. It follows names for a few levels only; below them it counts.
+//! Owns the watcher: lexer events in, envelopes out. It follows names only where they matter; elsewhere it counts.
 
 use super::envelope::{Envelope, Field, IdField, Kind, Size};
+use super::node::Node;
 use super::{MAX_BATCH, Verdict};
 use crate::id::Id;
 use crate::lex::{Container, Run, Sink};
 use crate::text::{CharCounter, TextDecoder};
 
-/// Levels below the message's own object at which names matter.
-const WATCHED: usize = 7;
 const KEY_BYTES: usize = 48;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Key {
-    #[default]
-    Other,
-    Element,
-    Jsonrpc,
-    Id,
-    Method,
-    Params,
-    Result,
-    Error,
-    Name,
-    Uri,
-    RequestId,
-    ProtocolVersion,
-    MetaVersion,
-    Meta,
-    IsError,
-    ResultType,
-    NextCursor,
-    StructuredContent,
-    Content,
-    Messages,
-    Type,
-    Data,
-}
-
-impl Key {
-    fn of(name: &[u8]) -> Self {
-        match name {
-            b"jsonrpc" => Self::Jsonrpc,
-            b"id" => Self::Id,
-            b"method" => Self::Method,
-            b"params" => Self::Params,
-            b"result" => Self::Result,
-            b"error" => Self::Error,
-            b"name" => Self::Name,
-            b"uri" => Self::Uri,
-            b"requestId" => Self::RequestId,
-            b"protocolVersion" => Self::ProtocolVersion,
-            b"io.modelcontextprotocol/protocolVersion" => Self::MetaVersion,
-            b"_meta" => Self::Meta,
-            b"isError" => Self::IsError,
-            b"resultType" => Self::ResultType,
-            b"nextCursor" => Self::NextCursor,
-            b"structuredContent" => Self::StructuredContent,
-            b"content" => Self::Content,
-            b"messages" => Self::Messages,
-            b"type" => Self::Type,
-            b"data" => Self::Data,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// What a scalar is wanted for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Slot {
-    #[default]
-    None,
-    Version,
-    Id,
-    Method,
-    Name,
-    Uri,
-    RequestId,
-    ProtocolVersion,
-    IsError,
-    ResultType,
-    NextCursor,
-    BlockType,
-    BlockData,
-}
-
-impl Slot {
-    fn cap(self) -> usize {
-        match self {
-            Self::Id | Self::RequestId => 4096,
-            Self::Uri => 8192,
-            Self::BlockType | Self::Version => 16,
-            Self::Method | Self::Name => 1024,
-            _ => 128,
-        }
-    }
-}
+/// Containers that can be open at places that matter, with room to spare.
+const LEVELS: usize = 8;
 
 /// The content block that is open, as far as media goes.
 #[derive(Debug, Default, Clone, Copy)]
@@ -104,54 +19,156 @@ struct Block {
     padding: u64,
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the bytes so far")]
+/// The scalar that is being kept.
 #[derive(Debug, Default)]
-pub(super) struct Watcher {
-    /// Open containers, the message's own included.
-    depth: u32,
-    /// 1 within a batch, else 0.
-    base: u32,
-    path: [Key; WATCHED],
-    in_key: bool,
-    key: Vec<u8>,
-    counter: CharCounter,
-    slot: Slot,
+struct Catch {
+    /// How many bytes of it are kept; 0 where none are wanted.
+    cap: usize,
     raw: Vec<u8>,
     decoded: Vec<u8>,
     decoder: TextDecoder,
+    string: bool,
     escaped: bool,
     overflow: bool,
-    in_string: bool,
-    /// A number or literal is open, and begins like `null`.
-    atom: Option<bool>,
-    block: Block,
+}
+
+impl Catch {
+    #[inline]
+    fn begin(&mut self, cap: usize, string: bool) {
+        self.cap = cap;
+        if cap > 0 {
+            self.raw.clear();
+            self.decoded.clear();
+            self.decoder = TextDecoder::default();
+            self.string = string;
+            self.escaped = false;
+            self.overflow = false;
+        }
+    }
+
+    #[inline]
+    fn run(&mut self, bytes: &[u8]) {
+        let room = self.cap.saturating_sub(self.raw.len());
+        self.overflow |= bytes.len() > room;
+        let piece = bytes.get(..bytes.len().min(room)).unwrap_or_default();
+        self.raw.extend_from_slice(piece);
+        if self.escaped {
+            self.decoder.run(piece, &mut self.decoded);
+        }
+    }
+
+    fn escape(&mut self, unit: u16, raw: &[u8]) {
+        if !self.escaped {
+            self.escaped = true;
+            self.decoded.extend_from_slice(&self.raw);
+        }
+        let room = self.cap.saturating_sub(self.raw.len());
+        self.overflow |= raw.len() > room;
+        if raw.len() <= room {
+            self.raw.extend_from_slice(raw);
+            self.decoder.escape(unit, &mut self.decoded);
+        }
+    }
+
+    fn end(&mut self) {
+        if self.escaped {
+            self.decoder.end(&mut self.decoded);
+        }
+    }
+
+    /// The text of a string, decoded.
+    fn text(&self) -> &[u8] {
+        if self.escaped { &self.decoded } else { &self.raw }
+    }
+
+    fn id(&self) -> IdField {
+        if self.overflow {
+            return IdField::TooLong;
+        }
+        match self.raw.first() {
+            _ if self.string => {
+                let quoted = [b"\"", self.raw.as_slice(), b"\""].concat();
+                IdField::Value(Id::string(&quoted, self.escaped.then(|| self.decoded.clone())))
+            }
+            Some(b'n') => IdField::Value(Id::null()),
+            Some(b'-' | b'0'..=b'9') => IdField::Value(Id::number(&self.raw)),
+            _ => IdField::WrongType,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Watcher {
+    /// The places of the open containers, outermost first, as far as they matter.
+    places: [Node; LEVELS],
+    level: usize,
+    /// Containers open below the last place that matters.
+    skipped: u64,
+    /// The place of the value that comes next or is open.
+    node: Node,
+    in_key: bool,
+    key: [u8; KEY_BYTES],
+    key_len: usize,
+    key_decoder: TextDecoder,
+    catch: Catch,
+    /// A number or literal is open.
+    in_atom: bool,
+    /// It begins like `null`.
+    null: bool,
+    counter: CharCounter,
     chars: u64,
+    block: Block,
     current: Envelope,
+    batch: bool,
     members: Vec<Envelope>,
     strangers: usize,
-    batch: bool,
     stranger: Option<&'static str>,
 }
 
+impl Default for Watcher {
+    fn default() -> Self {
+        Self {
+            places: [Node::Skip; LEVELS],
+            level: 0,
+            skipped: 0,
+            node: Node::Skip,
+            in_key: false,
+            key: [0; KEY_BYTES],
+            key_len: 0,
+            key_decoder: TextDecoder::default(),
+            catch: Catch::default(),
+            in_atom: false,
+            null: false,
+            counter: CharCounter::default(),
+            chars: 0,
+            block: Block::default(),
+            current: Envelope::default(),
+            batch: false,
+            members: Vec::new(),
+            strangers: 0,
+            stranger: None,
+        }
+    }
+}
+
 impl Watcher {
+    #[inline]
     pub(super) fn reset(&mut self) {
-        self.depth = 0;
-        self.base = 0;
+        self.level = 0;
+        self.skipped = 0;
+        self.node = Node::Skip;
         self.in_key = false;
-        self.in_string = false;
-        self.atom = None;
-        self.slot = Slot::None;
+        self.in_atom = false;
+        self.catch.cap = 0;
         self.chars = 0;
+        self.counter = CharCounter::default();
         self.current.clear();
+        self.stranger = None;
         if self.batch {
             self.members = Vec::new();
             self.strangers = 0;
             self.batch = false;
         }
-        self.stranger = None;
-        self.counter = CharCounter::default();
-        self.raw.shrink_to(8192);
-        self.decoded.shrink_to(8192);
     }
 
     pub(super) fn stranger(&self) -> Option<&'static str> {
@@ -182,133 +199,14 @@ impl Watcher {
         Verdict::Message(&self.current)
     }
 
-    /// Containers open below the message's object, that object included; 0 outside of it.
-    fn level(&self) -> usize {
-        (self.depth - self.base.min(self.depth)) as usize
+    /// No message's object is open.
+    fn outside(&self) -> bool {
+        self.level == 0 && self.skipped == 0
     }
 
-    /// The names on the way to the value that begins now.
-    fn path(&self) -> &[Key] {
-        self.path.get(..self.level()).unwrap_or_default()
-    }
-
-    fn is_block(&self) -> bool {
-        matches!(
-            self.path(),
-            [Key::Result, Key::Content, Key::Element]
-                | [Key::Result, Key::Messages, Key::Element, Key::Content]
-                | [Key::Result, Key::Messages, Key::Element, Key::Content, Key::Element]
-        )
-    }
-
-    /// The container that holds the value at hand is a content block.
-    fn within_block(&self) -> bool {
-        matches!(
-            self.path(),
-            [Key::Result, Key::Content, Key::Element, _]
-                | [Key::Result, Key::Messages, Key::Element, Key::Content, _]
-                | [Key::Result, Key::Messages, Key::Element, Key::Content, Key::Element, _]
-        )
-    }
-
-    fn slot_of(&self) -> Slot {
-        match self.path() {
-            [Key::Jsonrpc] => Slot::Version,
-            [Key::Id] => Slot::Id,
-            [Key::Method] => Slot::Method,
-            [Key::Params, Key::Name] => Slot::Name,
-            [Key::Params, Key::Uri] => Slot::Uri,
-            [Key::Params, Key::RequestId] => Slot::RequestId,
-            [Key::Params | Key::Result, Key::ProtocolVersion]
-            | [Key::Params, Key::Meta, Key::MetaVersion] => Slot::ProtocolVersion,
-            [Key::Result, Key::IsError] => Slot::IsError,
-            [Key::Result, Key::ResultType] => Slot::ResultType,
-            [Key::Result, Key::NextCursor] => Slot::NextCursor,
-            [.., Key::Type] if self.within_block() => Slot::BlockType,
-            [.., Key::Data] if self.within_block() => Slot::BlockData,
-            _ => Slot::None,
-        }
-    }
-
-    /// A value begins; scalars of interest are caught from here on.
-    fn begin_value(&mut self, at: u64, container: bool) {
-        let level = self.level();
-        if level == 0 {
-            if !container {
-                self.strange_member();
-            }
-            return;
-        }
-        if level > WATCHED {
-            return;
-        }
-        if level == 1 {
-            self.begin_top(at, container);
-        }
-        if level == 2 && self.path() == [Key::Result, Key::StructuredContent] {
-            self.current.structured = true;
-        }
-        self.slot = if container { Slot::None } else { self.slot_of() };
-        if container {
-            self.container_in_slot();
-        }
-        if self.slot != Slot::None {
-            self.raw.clear();
-            self.decoded.clear();
-            self.escaped = false;
-            self.overflow = false;
-            self.decoder = TextDecoder::default();
-        }
-    }
-
-    fn begin_top(&mut self, at: u64, container: bool) {
-        let span = at..at;
-        match self.path() {
-            [Key::Result] => {
-                self.current.result = span;
-                self.current.has_result = true;
-            }
-            [Key::Error] => {
-                self.current.error = span;
-                self.current.has_error = true;
-            }
-            [Key::Params] => self.current.params = span,
-            [Key::Method] if container => self.current.wrong_method = true,
-            _ => {}
-        }
-    }
-
-    fn container_in_slot(&mut self) {
-        match self.path() {
-            [Key::Id] => self.current.id = IdField::WrongType,
-            [Key::Result, Key::NextCursor] => self.current.next_cursor = true,
-            _ => {}
-        }
-    }
-
-    /// A value at level 1 has ended: the spans that are wanted are closed.
-    fn end_value(&mut self, end: u64, null: bool) {
-        let level = self.level();
-        if level == 1 {
-            match self.path() {
-                [Key::Result] => {
-                    self.current.result.end = end;
-                    self.current.null_result = null;
-                }
-                [Key::Error] => {
-                    self.current.error.end = end;
-                    if null {
-                        self.current.has_error = false;
-                    }
-                }
-                [Key::Params] => self.current.params.end = end,
-                _ => {}
-            }
-        }
-    }
-
+    /// A value that is no message stands where one should.
     fn strange_member(&mut self) {
-        if self.base == 0 {
+        if !self.batch {
             self.stranger = Some("a message is an object");
         } else if self.members.is_empty() && self.strangers == 0 {
             self.stranger = Some("the members of a batch are objects");
@@ -317,86 +215,115 @@ impl Watcher {
         }
     }
 
-    fn keep(&mut self) -> Option<Field> {
-        let start = u32::try_from(self.current.fields.len()).ok()?;
-        let text = String::from_utf8_lossy(&self.decoded);
-        self.current.fields.extend_from_slice(text.as_bytes());
-        let end = u32::try_from(self.current.fields.len()).ok()?;
-        Some(Field { start, end })
-    }
-
-    /// The scalar in the slot is complete.
-    fn fill_slot(&mut self) {
-        let slot = std::mem::take(&mut self.slot);
-        let string = self.in_string;
-        match slot {
-            Slot::Id | Slot::RequestId => {
-                let id = self.caught_id();
-                match (slot, id) {
-                    (Slot::Id, id) => self.current.id = id,
-                    (_, IdField::Value(id)) => self.current.request_id = Some(id),
-                    _ => {}
+    /// A value begins at `self.node`.
+    #[inline]
+    fn begin_value(&mut self, at: u64) {
+        match self.node {
+            Node::Skip => {
+                if self.outside() {
+                    self.strange_member();
                 }
             }
-            Slot::Version => self.current.version_ok = string && self.decoded == b"2.0",
-            Slot::Method if string => self.current.method = self.keep(),
-            Slot::Method => self.current.wrong_method = true,
-            Slot::Name if string => self.current.name = self.keep(),
-            Slot::Uri if string => self.current.uri = self.keep(),
-            Slot::ProtocolVersion if string => self.current.protocol_version = self.keep(),
-            Slot::ResultType if string => self.current.result_type = self.keep(),
-            Slot::IsError => match (string, self.raw.as_slice()) {
-                (false, b"true") => self.current.is_error = Some(true),
-                (false, b"false") => self.current.is_error = Some(false),
-                _ => {}
-            },
-            Slot::NextCursor => self.current.next_cursor = string || self.raw != b"null",
-            Slot::BlockType => {
-                self.block.media = string && matches!(self.decoded.as_slice(), b"image" | b"audio");
+            Node::Result => {
+                self.current.result = at..at;
+                self.current.has_result = true;
+                self.current.null_result = false;
             }
+            Node::Error => {
+                self.current.error = at..at;
+                self.current.has_error = true;
+            }
+            Node::Params => self.current.params = at..at,
+            Node::StructuredContent => self.current.structured = true,
             _ => {}
         }
     }
 
-    fn caught_id(&mut self) -> IdField {
-        if self.overflow {
-            return IdField::TooLong;
-        }
-        if self.in_string {
-            let mut quoted = Vec::with_capacity(self.raw.len() + 2);
-            quoted.push(b'"');
-            quoted.extend_from_slice(&self.raw);
-            quoted.push(b'"');
-            return IdField::Value(Id::string(&quoted, self.escaped.then(|| self.decoded.clone())));
-        }
-        match self.raw.first() {
-            Some(b'n') => IdField::Value(Id::null()),
-            Some(b'-' | b'0'..=b'9') => IdField::Value(Id::number(&self.raw)),
-            _ => IdField::WrongType,
-        }
-    }
-
-    fn catch(&mut self, bytes: &[u8]) {
-        let room = self.slot.cap().saturating_sub(self.raw.len());
-        self.overflow |= bytes.len() > room;
-        let piece = bytes.get(..bytes.len().min(room)).unwrap_or_default();
-        self.raw.extend_from_slice(piece);
-        if self.in_string {
-            self.decoder.run(piece, &mut self.decoded);
+    /// The value at `self.node` has ended.
+    #[inline]
+    fn end_value(&mut self, end: u64, null: bool) {
+        match self.node {
+            Node::Result => {
+                self.current.result.end = end;
+                self.current.null_result = null;
+            }
+            Node::Error => {
+                self.current.error.end = end;
+                self.current.has_error = !null;
+            }
+            Node::Params => self.current.params.end = end,
+            _ => {}
         }
     }
 
-    fn begin_message(&mut self, at: u64) {
-        self.current.clear();
-        self.current.span = at..at;
-        self.chars = 0;
+    /// The next value's place, when the container at hand is an array.
+    #[inline]
+    fn next_place(&mut self) {
+        if self.skipped == 0 {
+            self.node = self.place().element();
+        }
+    }
+
+    /// The place of the innermost container that matters.
+    #[inline]
+    fn place(&self) -> Node {
+        self.level.checked_sub(1).and_then(|inner| self.places.get(inner)).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    fn enter_member(&mut self, name: &[u8]) {
+        self.node = self.place().member(name);
+    }
+
+    fn keep(&mut self) -> Option<Field> {
+        let start = u32::try_from(self.current.fields.len()).ok()?;
+        let text = self.catch.text();
+        if text.is_ascii() {
+            self.current.fields.extend_from_slice(text);
+        } else {
+            self.current.fields.extend_from_slice(String::from_utf8_lossy(text).as_bytes());
+        }
+        let end = u32::try_from(self.current.fields.len()).ok()?;
+        Some(Field { start, end })
+    }
+
+    /// The scalar that was kept is complete.
+    fn use_catch(&mut self) {
+        self.catch.end();
+        let (string, raw) = (self.catch.string, self.catch.raw.as_slice());
+        match self.node {
+            Node::Id => self.current.id = self.catch.id(),
+            Node::RequestId => {
+                if let IdField::Value(id) = self.catch.id() {
+                    self.current.request_id = Some(id);
+                }
+            }
+            Node::Jsonrpc => self.current.version_ok = string && self.catch.text() == b"2.0",
+            Node::Method if string => self.current.method = self.keep(),
+            Node::Method => self.current.wrong_method = true,
+            Node::Name if string => self.current.name = self.keep(),
+            Node::Uri if string => self.current.uri = self.keep(),
+            Node::ProtocolVersion if string => self.current.protocol_version = self.keep(),
+            Node::ResultType if string => self.current.result_type = self.keep(),
+            Node::IsError if !string => {
+                self.current.is_error = match raw {
+                    b"true" => Some(true),
+                    b"false" => Some(false),
+                    _ => None,
+                };
+            }
+            Node::NextCursor => self.current.next_cursor = string || raw != b"null",
+            Node::BlockType => self.block.media = string && matches!(self.catch.text(), b"image" | b"audio"),
+            _ => {}
+        }
+        self.catch.cap = 0;
     }
 
     fn end_message(&mut self, end: u64) {
         self.current.span.end = end;
         self.current.size.chars = self.chars;
         self.current.judge();
-        if self.base == 0 {
+        if !self.batch {
             return;
         }
         if self.current.kind == Kind::Stranger {
@@ -407,60 +334,104 @@ impl Watcher {
             self.members.push(self.current.clone());
         }
     }
+
+    fn open_outside(&mut self, container: Container, at: u64) {
+        if container == Container::Array {
+            if self.batch {
+                self.strange_member();
+                self.skipped = 1;
+            } else {
+                self.batch = true;
+            }
+            return;
+        }
+        self.current.clear();
+        self.current.span = at..at;
+        self.chars = 1;
+        self.node = Node::Message;
+        self.push_place();
+    }
+
+    fn push_place(&mut self) {
+        match self.places.get_mut(self.level) {
+            Some(place) => {
+                *place = self.node;
+                self.level += 1;
+            }
+            None => self.skipped = 1,
+        }
+    }
 }
 
 impl Sink for Watcher {
     fn open(&mut self, container: Container, at: u64) {
-        let level = self.level();
-        if self.depth == 0 && container == Container::Array {
-            self.base = 1;
-            self.batch = true;
-            self.depth = 1;
+        if self.skipped > 0 {
+            self.chars += 1;
+            self.skipped += 1;
             return;
         }
-        if level == 0 {
-            if container == Container::Array {
-                self.strange_member();
-            }
-            self.begin_message(at);
-        } else {
-            self.begin_value(at, true);
-            if level < WATCHED && self.is_block() {
-                self.block = Block::default();
-            }
+        if self.level == 0 {
+            self.open_outside(container, at);
+            return;
         }
         self.chars += 1;
-        self.depth += 1;
-        let level = self.level();
-        if let Some(key) = level.checked_sub(1).and_then(|inner| self.path.get_mut(inner)) {
-            *key = if container == Container::Array { Key::Element } else { Key::Other };
+        self.begin_value(at);
+        match self.node {
+            Node::Id => self.current.id = IdField::WrongType,
+            Node::Method => self.current.wrong_method = true,
+            Node::NextCursor => self.current.next_cursor = true,
+            _ => {}
+        }
+        if self.node == Node::Skip {
+            self.skipped = 1;
+            return;
+        }
+        if self.node.is_block() {
+            self.block = Block::default();
+        }
+        self.push_place();
+        if container == Container::Array {
+            self.next_place();
+        } else if self.node == Node::Content {
+            self.node = Node::Block;
         }
     }
 
     fn close(&mut self, container: Container, end: u64) {
-        self.depth = self.depth.saturating_sub(1);
-        if self.depth < self.base {
-            return;
-        }
-        self.chars += 1;
-        let level = self.level();
-        if level == 0 {
-            if container == Container::Object {
-                self.end_message(end);
+        if self.skipped > 0 {
+            self.chars += 1;
+            self.skipped -= 1;
+            if self.skipped == 0 {
+                self.next_place();
             }
             return;
         }
-        if level < WATCHED && self.is_block() && self.block.media {
-            let Size { media_chars, media_bytes, .. } = &mut self.current.size;
-            *media_chars += self.block.chars;
-            *media_bytes += (self.block.chars * 3 / 4).saturating_sub(self.block.padding.min(2));
+        let Some(inner) = self.level.checked_sub(1) else {
+            return;
+        };
+        self.chars += 1;
+        self.level = inner;
+        self.node = self.places.get(inner).copied().unwrap_or_default();
+        if inner == 0 {
+            self.node = Node::Skip;
+            self.end_message(end);
+            return;
+        }
+        if container == Container::Object && self.node.is_block() {
+            if self.block.media {
+                let Size { media_chars, media_bytes, .. } = &mut self.current.size;
+                *media_chars += self.block.chars;
+                *media_bytes += (self.block.chars * 3 / 4).saturating_sub(self.block.padding.min(2));
+            }
             self.block = Block::default();
         }
         self.end_value(end, false);
+        self.next_place();
     }
 
+    #[inline]
     fn comma(&mut self) {
-        if self.depth > self.base {
+        if !self.outside() {
             self.chars += 1;
         }
     }
@@ -468,86 +439,132 @@ impl Sink for Watcher {
     #[inline]
     fn string_begin(&mut self, key: bool, at: u64) {
         self.in_key = key;
-        if key {
-            self.key.clear();
-        } else {
-            self.in_string = true;
-            self.begin_value(at, false);
+        if self.skipped > 0 {
+            return;
         }
+        if key {
+            self.key_len = 0;
+        } else {
+            self.begin_value(at);
+            self.catch.begin(self.node.kept_bytes(), true);
+        }
+    }
+
+    #[inline]
+    fn string(&mut self, key: bool, at: u64, run: Run<'_>) {
+        let text = CharCounter::whole(run);
+        self.chars += text + 2 + u64::from(key);
+        if self.skipped > 0 {
+            return;
+        }
+        if key {
+            self.enter_member(run.bytes);
+            return;
+        }
+        if self.node == Node::Skip {
+            if self.outside() {
+                self.strange_member();
+            }
+            return;
+        }
+        self.begin_value(at);
+        let cap = self.node.kept_bytes();
+        if cap > 0 {
+            self.catch.begin(cap, true);
+            self.catch.run(run.bytes);
+            self.use_catch();
+        } else if self.node == Node::BlockData {
+            self.block.padding = memchr::memchr_iter(b'=', run.bytes).count() as u64;
+            self.block.chars = text;
+        }
+        self.end_value(at + run.bytes.len() as u64 + 2, false);
     }
 
     #[inline]
     fn run(&mut self, run: Run<'_>) {
         self.counter.run(run);
+        if self.skipped > 0 {
+            return;
+        }
         if self.in_key {
-            if self.level() <= WATCHED && self.key.len() < KEY_BYTES {
-                let room = KEY_BYTES - self.key.len();
-                self.key.extend_from_slice(run.bytes.get(..run.bytes.len().min(room)).unwrap_or_default());
+            let end = self.key_len + run.bytes.len();
+            if let Some(slot) = self.key.get_mut(self.key_len..end) {
+                slot.copy_from_slice(run.bytes);
             }
-        } else if self.slot == Slot::BlockData {
+            self.key_len = end;
+        } else if self.catch.cap > 0 {
+            self.catch.run(run.bytes);
+        } else if self.node == Node::BlockData {
             self.block.padding += memchr::memchr_iter(b'=', run.bytes).count() as u64;
-        } else if self.slot != Slot::None {
-            self.catch(run.bytes);
         }
     }
 
+    #[inline]
     fn escape(&mut self, unit: u16, raw: &[u8]) {
         self.counter.escape(unit);
+        if self.skipped > 0 {
+            return;
+        }
         if self.in_key {
-            if self.key.len() < KEY_BYTES {
-                self.decoder.escape(unit, &mut self.key);
+            let mut decoded = Vec::new();
+            self.key_decoder.escape(unit, &mut decoded);
+            let end = self.key_len + decoded.len();
+            if let Some(slot) = self.key.get_mut(self.key_len..end) {
+                slot.copy_from_slice(&decoded);
             }
-        } else if self.slot != Slot::None && self.slot != Slot::BlockData {
-            self.escaped = true;
-            let room = self.slot.cap().saturating_sub(self.raw.len());
-            self.overflow |= raw.len() > room;
-            if raw.len() <= room {
-                self.raw.extend_from_slice(raw);
-                self.decoder.escape(unit, &mut self.decoded);
-            }
+            self.key_len = end;
+        } else if self.catch.cap > 0 {
+            self.catch.escape(unit, raw);
         }
     }
 
     #[inline]
     fn string_end(&mut self, end: u64) {
         let text = self.counter.take();
-        self.chars += text + 2;
-        if self.in_key {
-            self.in_key = false;
-            self.chars += 1;
-            let level = self.level();
-            if let Some(slot) = level.checked_sub(1).and_then(|inner| self.path.get_mut(inner)) {
-                *slot = Key::of(&self.key);
-            }
+        self.chars += text + 2 + u64::from(self.in_key);
+        let key = std::mem::take(&mut self.in_key);
+        if self.skipped > 0 {
             return;
         }
-        if self.slot == Slot::BlockData {
-            self.block.chars = text;
-            self.slot = Slot::None;
-        } else if self.slot != Slot::None {
-            self.decoder.end(&mut self.decoded);
-            self.fill_slot();
+        if key {
+            let name = self.key.get(..self.key_len).unwrap_or_default();
+            self.node = self.place().member(name);
+            return;
         }
-        self.in_string = false;
+        if self.catch.cap > 0 {
+            self.use_catch();
+        } else if self.node == Node::BlockData {
+            self.block.chars = text;
+        }
         self.end_value(end, false);
     }
 
+    #[inline]
     fn atom(&mut self, bytes: &[u8], at: u64) {
-        if self.atom.is_none() {
-            self.begin_value(at, false);
-            self.atom = Some(bytes.first() == Some(&b'n'));
-        }
-        if self.slot != Slot::None {
-            self.catch(bytes);
-        }
         self.chars += bytes.len() as u64;
+        if self.skipped > 0 {
+            return;
+        }
+        if !self.in_atom {
+            self.in_atom = true;
+            self.null = bytes.first() == Some(&b'n');
+            self.begin_value(at);
+            self.catch.begin(self.node.kept_bytes(), false);
+        }
+        if self.catch.cap > 0 {
+            self.catch.run(bytes);
+        }
     }
 
+    #[inline]
     fn atom_end(&mut self, end: u64) {
-        if self.slot != Slot::None {
-            self.fill_slot();
+        if self.skipped > 0 {
+            return;
         }
-        let null = self.atom.take().unwrap_or(false);
-        self.end_value(end, null);
+        self.in_atom = false;
+        if self.catch.cap > 0 {
+            self.use_catch();
+        }
+        self.end_value(end, self.null);
     }
 }
