@@ -1,5 +1,5 @@
 //! A relay in small, for tests and measurements: carries stdin to a supervised program and its stdout back.
-//! `supervised [--bare] [--adopt] [--time N] -- COMMAND [ARGS...]`; it is its own supervisor.
+//! `supervised [--bare] [--adopt] [--time N | --leaks N] -- COMMAND [ARGS...]`; it is its own supervisor.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -24,25 +24,29 @@ fn main() -> ExitCode {
 
 fn relay() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut config = ChildConfig { supervise: Some(std::env::current_exe()?), ..ChildConfig::default() };
-    let mut rounds = None;
+    let (mut rounds, mut leaks) = (None, None);
     let mut arguments = std::env::args_os().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
             Some("--bare") => config.supervise = None,
             Some("--adopt") => supervisor::adopt_orphans()?,
-            Some("--time") => {
-                rounds = arguments.next().and_then(|text: OsString| text.to_str()?.parse::<usize>().ok());
-            }
+            Some("--time") => rounds = number(arguments.next()),
+            Some("--leaks") => leaks = number(arguments.next()),
             _ => break,
         }
     }
     config.program = arguments.next().map(PathBuf::from).ok_or("no command")?;
     config.args = arguments.collect();
     config.env = std::env::vars_os().collect();
-    match rounds {
-        Some(rounds) => time(&config, rounds),
-        None => carry(&config),
+    match (rounds, leaks) {
+        (Some(rounds), _) => time(&config, rounds),
+        (_, Some(rounds)) => count_leaks(&config, rounds),
+        _ => carry(&config),
     }
+}
+
+fn number(argument: Option<OsString>) -> Option<usize> {
+    argument?.to_str()?.parse().ok()
 }
 
 /// Runs until the program has ended; says how on stderr and which process was our child.
@@ -55,9 +59,7 @@ fn carry(config: &ChildConfig) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let tail = StderrTail::new();
     let drained = tail.clone();
     std::thread::spawn(move || drained.drain(stderr, |_| {}));
-    if let Some(mut stdout) = stdout {
-        io::copy(&mut stdout, &mut io::stdout())?;
-    }
+    std::thread::spawn(move || stdout.map(|mut stdout| io::copy(&mut stdout, &mut io::stdout())));
     let exit = child.wait();
     writeln!(io::stderr(), "the program {exit}")?;
     Ok(ExitCode::from(u8::from(!exit.is_success())))
@@ -78,4 +80,27 @@ fn time(config: &ChildConfig, rounds: usize) -> Result<ExitCode, Box<dyn std::er
     times.sort_unstable();
     writeln!(io::stdout(), "{}", times.get(rounds / 2).ok_or("no rounds")?.as_micros())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Starts and ends the program again and again; prints how many more descriptors and children there are after.
+#[cfg(unix)]
+fn count_leaks(config: &ChildConfig, rounds: usize) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let descriptors = || std::fs::read_dir("/dev/fd").map(Iterator::count);
+    let before = descriptors()?;
+    for round in 0..rounds {
+        let child = Child::spawn(config)?;
+        if round % 2 == 0 {
+            child.wait();
+        }
+    }
+    let more = descriptors()?.saturating_sub(before);
+    let left = rustix::process::wait(rustix::process::WaitOptions::NOHANG);
+    let children = u8::from(left.is_ok());
+    writeln!(io::stdout(), "descriptors {more} children {children}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(windows)]
+fn count_leaks(_config: &ChildConfig, _rounds: usize) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    Err("only on Unix".into())
 }

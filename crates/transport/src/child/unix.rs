@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait, waitpid};
 
 use super::{ChildConfig, Exit, Pipes, StartError, command};
 use crate::platform;
@@ -195,7 +195,7 @@ impl Process {
 /// Ends what was left to us by a supervisor that was killed itself. A supervisor that ended in order left
 /// nothing, which costs one system call to know. Bounded: a process that the kernel cannot end is given up.
 fn end_orphans(running: &[i32]) {
-    if running.is_empty() && matches!(waitpid(None, WaitOptions::NOHANG), Err(rustix::io::Errno::CHILD)) {
+    if running.is_empty() && matches!(wait(WaitOptions::NOHANG), Err(rustix::io::Errno::CHILD)) {
         return;
     }
     let own = rustix::process::getpid().as_raw_nonzero().get();

@@ -1,6 +1,7 @@
 //! Linux: child subreaper, parent-death signal, the process table in `/proc`, and signals through pidfds, which
 //! cannot hit a process that only inherited the number.
 
+use std::ffi::CStr;
 use std::fs;
 use std::io;
 use std::time::Duration;
@@ -30,6 +31,11 @@ pub(crate) fn adopts_orphans() -> bool {
 /// death before this call is not told.
 pub(crate) fn signal_when_parent_ends(signal: Signal) -> io::Result<()> {
     set_parent_process_death_signal(Some(signal)).map_err(io::Error::from)
+}
+
+/// Sets the name that the process table shows for this process (at most 15 bytes). Main thread only.
+pub(crate) fn name_process(name: &CStr) {
+    rustix::thread::set_name(name).ok();
 }
 
 /// The descendants of `root`, zombies too, without the subtrees of `except`. Empty where `/proc` is not mounted.

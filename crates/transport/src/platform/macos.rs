@@ -1,6 +1,7 @@
 //! macOS and other Unix systems without subreapers: process groups and the process table as `ps` prints it.
 //! A descendant that leaves both the group and its parents cannot be found here.
 
+use std::ffi::CStr;
 use std::io;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -28,6 +29,9 @@ pub(crate) fn adopts_orphans() -> bool {
 pub(crate) fn signal_when_parent_ends(_signal: Signal) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+/// The name in the process table is the file's here.
+pub(crate) fn name_process(_name: &CStr) {}
 
 /// The descendants of `root`, zombies too, without the subtrees of `except`.
 pub(crate) fn descendants(root: i32, except: &[i32]) -> Vec<Process> {

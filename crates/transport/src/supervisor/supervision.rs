@@ -1,6 +1,6 @@
 //! The supervisor's work on Unix. It must stay small: no runtime, no threads, no argument parser.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,8 +19,8 @@ use super::{CANNOT_START, EXIT_CANNOT_START, SUPERVISE};
 use crate::platform::{self, Tree};
 use crate::process_group::{GRACE, StopSequence, StopStep};
 
-/// The first argument of the step before the upstream's exec: `__exec PARENT -- COMMAND [ARGS...]`.
-const EXEC: &str = "__exec";
+/// The name in the process table: not ours, so that `killall -9 toolway` leaves this process to clean up.
+const NAME: &CStr = c"supervisor";
 /// How often the parent is looked for where the kernel does not tell of its death.
 const PARENT_INTERVAL: Duration = Duration::from_millis(250);
 /// How often to look for processes that were born while their parents were being killed.
@@ -28,9 +28,7 @@ const KILL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// See [`super::run`]; the arguments without the program's name.
 pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
-    let role = arguments.next()?;
-    let supervise = role == SUPERVISE;
-    if !supervise && role != EXEC {
+    if arguments.next()? != SUPERVISE {
         return None;
     }
     let parent = arguments.next().and_then(|text| text.to_str()?.parse().ok()).and_then(Pid::from_raw);
@@ -42,7 +40,7 @@ pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitC
     };
     let mut command = Command::new(&program);
     command.args(arguments);
-    let result = if supervise { supervise_command(parent, &mut command) } else { exec(parent, &mut command) };
+    let result = supervise(parent, &mut command);
     Some(result.unwrap_or_else(|error| refuse(&program, &error.to_string())))
 }
 
@@ -53,16 +51,9 @@ fn refuse(program: &OsStr, reason: &str) -> ExitCode {
     ExitCode::from(EXIT_CANNOT_START)
 }
 
-/// The last step before the upstream: dies with the supervisor, whatever kills that.
-fn exec(parent: Pid, command: &mut Command) -> io::Result<ExitCode> {
-    if platform::signal_when_parent_ends(Signal::KILL).is_ok() && getppid() != Some(parent) {
-        return Err(io::Error::other("the supervisor has ended"));
-    }
-    Err(command.exec())
-}
-
-fn supervise_command(parent: Pid, command: &mut Command) -> io::Result<ExitCode> {
+fn supervise(parent: Pid, command: &mut Command) -> io::Result<ExitCode> {
     let wake = Wake::register()?;
+    platform::name_process(NAME);
     platform::adopt_orphans()?;
     let told = platform::signal_when_parent_ends(platform::PARENT_ENDED).is_ok();
     if getppid() != Some(parent) {
