@@ -1,0 +1,8 @@
+//! Real processes under real supervisors: how they start, what they get, and that nothing of them survives.
+//! Unix only: the programs are shell scripts.
+#![cfg(unix)]
+
+mod death;
+mod end;
+mod start;
+mod support;
