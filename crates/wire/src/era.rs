@@ -121,10 +121,11 @@ const CLOSE: &str = "?=";
 ///
 /// Specification 2026-07-28, "Streamable HTTP", "Value Encoding".
 pub fn header_safe(value: &str) -> Cow<'_, str> {
-    let plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'))
-        && !value.starts_with(' ')
-        && !value.ends_with(' ')
-        && !(value.starts_with(OPEN) && value.ends_with(CLOSE));
+    let edge = |byte: Option<&u8>| byte == Some(&b' ');
+    let bytes = value.as_bytes();
+    let looks_encoded = value.starts_with(OPEN) && value.ends_with(CLOSE);
+    let odd = edge(bytes.first()) || edge(bytes.last()) || looks_encoded;
+    let plain = !odd && bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
     if plain { Cow::Borrowed(value) } else { Cow::Owned(format!("{OPEN}{}{CLOSE}", STANDARD.encode(value))) }
 }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Event {
     data: Option<Vec<u8>>,
-    event_type: Vec<u8>,
+    kind: Vec<u8>,
     id: Option<Vec<u8>>,
     retry_ms: Option<u64>,
 }
@@ -25,7 +25,7 @@ fn events<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Event>, Vec<u8
                 SsePiece::DataBreak => data.push(b'\n'),
                 SsePiece::End { data: any } => events.push(Event {
                     data: any.then(|| std::mem::take(&mut data)),
-                    event_type: decoder.event_type().to_vec(),
+                    kind: decoder.event_type().to_vec(),
                     id: decoder.last_id().map(<[u8]>::to_vec),
                     retry_ms: decoder.retry_ms(),
                 }),
@@ -41,7 +41,7 @@ fn datas(text: &[u8]) -> Vec<String> {
 }
 
 fn message(data: &str) -> Event {
-    Event { data: Some(data.into()), event_type: b"message".to_vec(), ..Event::default() }
+    Event { data: Some(data.into()), kind: b"message".to_vec(), ..Event::default() }
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn an_event_without_data_still_sets_id_and_delay() {
     let (found, _) = events([&b"id: 7\nretry: 250\n\n"[..]]);
     assert_eq!(
         found,
-        [Event { data: None, event_type: b"message".to_vec(), id: Some(b"7".to_vec()), retry_ms: Some(250) }]
+        [Event { data: None, kind: b"message".to_vec(), id: Some(b"7".to_vec()), retry_ms: Some(250) }]
     );
 }
 
@@ -121,10 +121,10 @@ fn a_delay_is_made_of_digits() {
 #[test]
 fn a_type_lasts_for_one_event_and_is_cut_when_endless() {
     let (found, _) = events([&b"event: endpoint\ndata: /x\n\ndata: y\n\nevent\ndata: z\n\n"[..]]);
-    let types: Vec<_> = found.iter().map(|event| event.event_type.escape_ascii().to_string()).collect();
+    let types: Vec<_> = found.iter().map(|event| event.kind.escape_ascii().to_string()).collect();
     assert_eq!(types, ["endpoint", "message", "message"]);
     let long = [&b"event: "[..], &vec![b'e'; 100_000], b"\ndata: x\n\n"].concat();
-    assert_eq!(events([&long[..]]).0[0].event_type, vec![b'e'; MAX_TYPE_BYTES]);
+    assert_eq!(events([&long[..]]).0[0].kind, vec![b'e'; MAX_TYPE_BYTES]);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn reference(text: &[u8]) -> Vec<Event> {
             data.pop();
             out.push(Event {
                 data: (!data.is_empty()).then(|| std::mem::take(&mut data)),
-                event_type: if kind.is_empty() { b"message".to_vec() } else { std::mem::take(&mut kind) },
+                kind: if kind.is_empty() { b"message".to_vec() } else { std::mem::take(&mut kind) },
                 id: id.clone().filter(|id| !id.is_empty()),
                 retry_ms: retry,
             });
