@@ -12,3 +12,12 @@ pub use child::{Child, ChildConfig, Exit, StartError};
 pub use platform::Platform;
 pub use process_group::{GRACE, StopSequence, StopStep};
 pub use stderr_tail::{StderrTail, TAIL_BYTES};
+mod http;
+mod limits;
+mod transport;
+
+pub use http::{Connector, HttpConfig, HttpTransport, Roots};
+pub use limits::{DEFAULT_MAX_IN_FLIGHT, DEFAULT_SSE_READ_TIMEOUT, DEFAULT_TIMEOUT};
+pub use transport::{
+    Closed, Failure, Inbound, Members, Outbound, Payload, StreamId, Transport, TransportError,
+};

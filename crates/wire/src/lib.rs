@@ -5,8 +5,10 @@ mod id;
 mod line;
 mod scan;
 
+pub mod era;
 pub mod find;
 pub mod lex;
+pub mod sse;
 pub mod text;
 
 pub use error::{

@@ -1,0 +1,149 @@
+//! What an HTTP or SSE transport is made of, validated. It must not know where the values come from.
+
+use std::time::Duration;
+
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, USER_AGENT};
+use http::{HeaderMap, HeaderValue};
+use toolway_secret::Secret;
+use url::Url;
+
+use super::io::Connector;
+use super::target::Target;
+use super::tls::Roots;
+use crate::limits::{DEFAULT_MAX_IN_FLIGHT, DEFAULT_SSE_READ_TIMEOUT, DEFAULT_TIMEOUT};
+use crate::transport::TransportError;
+
+/// Configuration of [`crate::HttpTransport`] and [`crate::SseTransport`].
+#[derive(Debug, Clone)]
+pub struct HttpConfig {
+    /// The MCP endpoint, or for SSE the event stream. http or https, without user and password.
+    pub url: Url,
+    /// Sent with every request to the URL's origin, and to no other.
+    pub headers: Vec<(String, Secret)>,
+    /// Connect; wait for response headers; silence inside a JSON body.
+    pub timeout: Duration,
+    /// No bytes on an event stream that a request waits for. Comments count as life.
+    pub sse_read_timeout: Duration,
+    /// Messages in flight at the same time.
+    pub max_in_flight: usize,
+    /// How the server is reached.
+    pub connector: Connector,
+    /// Which certificate authorities are trusted.
+    pub roots: Roots,
+}
+
+impl HttpConfig {
+    /// The defaults for `url`.
+    pub fn new(url: &str) -> Result<Self, TransportError> {
+        let url = Url::parse(url).map_err(|error| TransportError::Url(error.to_string()))?;
+        Ok(Self {
+            url,
+            headers: Vec::new(),
+            timeout: DEFAULT_TIMEOUT,
+            sse_read_timeout: DEFAULT_SSE_READ_TIMEOUT,
+            max_in_flight: DEFAULT_MAX_IN_FLIGHT,
+            connector: Connector::default(),
+            roots: Roots::default(),
+        })
+    }
+
+    pub(crate) fn target(&self) -> Result<Target, TransportError> {
+        Target::new(self.url.clone()).map_err(TransportError::Url)
+    }
+
+    /// Our headers for `accept`, with the configured ones on top: for the configured origin only.
+    pub(crate) fn own_headers(&self, accept: &'static str) -> Result<HeaderMap, TransportError> {
+        let mut headers = plain_headers(accept);
+        headers.reserve(self.headers.len() + 8);
+        let mut seen = HeaderMap::<()>::with_capacity(self.headers.len());
+        for (text, secret) in &self.headers {
+            let refuse = |reason| TransportError::Header { name: text.clone(), reason };
+            let name = HeaderName::try_from(text.as_str()).map_err(|_| refuse("this is no header name"))?;
+            if FRAMING.contains(&name.as_str()) {
+                return Err(refuse("the transport sets it"));
+            }
+            let mut value = HeaderValue::try_from(secret.expose())
+                .map_err(|_| refuse("its value holds characters that a header cannot have"))?;
+            value.set_sensitive(true);
+            if seen.insert(name.clone(), ()).is_some() {
+                headers.append(name, value);
+            } else {
+                headers.insert(name, value);
+            }
+        }
+        Ok(headers)
+    }
+
+    /// The user configured a token of their own.
+    pub(crate) fn has_authorization(&self) -> bool {
+        self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(AUTHORIZATION.as_str()))
+    }
+
+    /// Texts that must not be shown, longest first.
+    pub(crate) fn secret_texts(&self) -> Vec<Secret> {
+        let mut texts: Vec<Secret> = Vec::new();
+        for (_, secret) in &self.headers {
+            let whole = secret.expose().trim();
+            let parts = whole.split_ascii_whitespace().filter(|part| *part != whole && part.len() >= 8);
+            texts.extend(parts.map(Secret::new));
+            if whole.len() >= 4 {
+                texts.push(Secret::new(whole));
+            }
+        }
+        texts.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
+        texts
+    }
+}
+
+/// Headers that frame the message: a value from outside would break it.
+const FRAMING: [&str; 6] = ["content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"];
+
+/// What goes to any origin.
+pub(crate) fn plain_headers(accept: &'static str) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(8);
+    headers.insert(ACCEPT, HeaderValue::from_static(accept));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("toolway/", env!("CARGO_PKG_VERSION"))));
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HttpConfig;
+    use toolway_secret::Secret;
+
+    fn config(headers: &[(&str, &str)]) -> HttpConfig {
+        let mut config = HttpConfig::new("http://h/mcp").unwrap();
+        config.headers =
+            headers.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(*value))).collect();
+        config
+    }
+
+    #[test]
+    fn configured_headers_win_over_ours_whatever_their_case() {
+        let headers = config(&[("ACCEPT", "x/y"), ("User-agent", "me"), ("X-Two", "1"), ("x-two", "2")])
+            .own_headers("a/b")
+            .unwrap();
+        let all = |name: &str| headers.get_all(name).iter().map(|v| v.to_str().unwrap()).collect::<Vec<_>>();
+        assert_eq!(all("accept"), ["x/y"]);
+        assert_eq!(all("user-agent"), ["me"]);
+        assert_eq!(all("x-two"), ["1", "2"]);
+    }
+
+    #[test]
+    fn headers_that_cannot_be_sent_are_refused_without_their_value() {
+        for (name, value) in
+            [("Content-Length", "5-s3cret"), ("bad name", "s3cret"), ("X", "s3cret\r\nY: 1"), ("", "s3cret")]
+        {
+            let refusal = config(&[(name, value)]).own_headers("a/b").unwrap_err().to_string();
+            assert!(!refusal.contains("s3cret"), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn no_debug_output_shows_a_header_value() {
+        let config = config(&[("Authorization", "Bearer s3cret-token")]);
+        assert!(!format!("{config:?}").contains("s3cret"));
+        assert!(!format!("{:?}", config.own_headers("a/b").unwrap()).contains("s3cret"));
+    }
+}

@@ -1,0 +1,77 @@
+//! TLS for https targets: trust roots are loaded when the first such connection is made, and not before.
+
+use std::sync::{Arc, OnceLock};
+
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use url::Host;
+
+/// Which certificate authorities are trusted.
+#[derive(Debug, Clone, Default)]
+pub enum Roots {
+    /// Those of the operating system; Mozilla's list when it has none.
+    #[default]
+    System,
+    /// These DER certificates only.
+    Only(Vec<Vec<u8>>),
+}
+
+/// Makes TLS connections.
+#[derive(Debug)]
+pub(crate) struct Tls {
+    roots: Roots,
+    config: OnceLock<Result<Arc<ClientConfig>, String>>,
+}
+
+impl Tls {
+    pub(crate) fn new(roots: Roots) -> Self {
+        Self { roots, config: OnceLock::new() }
+    }
+
+    pub(crate) async fn connect(
+        &self,
+        host: &Host<String>,
+        stream: TcpStream,
+    ) -> Result<TlsStream<TcpStream>, String> {
+        let config = self.config.get_or_init(|| client_config(&self.roots)).clone()?;
+        let name = match host {
+            Host::Domain(name) => ServerName::try_from(name.clone()).map_err(|error| error.to_string())?,
+            Host::Ipv4(ip) => ServerName::IpAddress((*ip).into()),
+            Host::Ipv6(ip) => ServerName::IpAddress((*ip).into()),
+        };
+        TlsConnector::from(config)
+            .connect(name, stream)
+            .await
+            .map_err(|error| format!("the TLS handshake failed: {error}"))
+    }
+}
+
+fn client_config(roots: &Roots) -> Result<Arc<ClientConfig>, String> {
+    let mut store = RootCertStore::empty();
+    match roots {
+        Roots::System => {
+            let found = rustls_native_certs::load_native_certs();
+            for error in &found.errors {
+                tracing::debug!(%error, "a system certificate could not be read");
+            }
+            store.add_parsable_certificates(found.certs);
+            if store.is_empty() {
+                store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+            }
+        }
+        Roots::Only(certificates) => {
+            store.add_parsable_certificates(certificates.iter().cloned().map(CertificateDer::from));
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(store)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
