@@ -1,1 +1,6 @@
 //! Secrets that cannot be printed, and the redactor.
+
+mod redact;
+mod shapes;
+
+pub use redact::{PatternError, REDACTED, RedactingReader, RedactingWriter, Redactor};
