@@ -1,1 +1,20 @@
-//! Size policy, previews and saved results.
+//! Size policy, previews and saved results: what happens when a message is too large for the client.
+
+mod config;
+mod directory;
+mod error;
+mod file_uri;
+mod glob;
+mod name;
+mod policy;
+mod preview;
+mod source;
+mod spill;
+mod views;
+
+pub use config::{GuardConfig, OutputSchema, PathMap, ReadBack, StoreConfig, ToolRule, UnknownResults};
+pub use error::GuardError;
+pub use file_uri::{PathStyle, file_uri};
+pub use glob::Glob;
+pub use policy::{Action, CallInfo, Shape, action};
+pub use spill::{Body, Intake, SpoolFile, Taken};

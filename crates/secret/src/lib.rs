@@ -3,3 +3,7 @@
 mod secret;
 
 pub use secret::Secret;
+mod redact;
+mod shapes;
+
+pub use redact::{PatternError, REDACTED, RedactingReader, RedactingWriter, Redactor};
