@@ -1,4 +1,4 @@
-//! Size policy, previews and saved results.
+//! Size policy, previews and saved results: what happens when a message is too large for the client.
 
 mod config;
 mod directory;
@@ -6,8 +6,13 @@ mod error;
 mod file_uri;
 mod glob;
 mod name;
+mod policy;
+mod source;
+mod spill;
 
 pub use config::{GuardConfig, OutputSchema, PathMap, ReadBack, StoreConfig, ToolRule, UnknownResults};
 pub use error::GuardError;
 pub use file_uri::{PathStyle, file_uri};
 pub use glob::Glob;
+pub use policy::{Action, CallInfo, Shape, action};
+pub use spill::{Body, Intake, SpoolFile, Taken};

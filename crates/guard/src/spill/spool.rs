@@ -141,7 +141,9 @@ impl Spool {
             self.len = len;
         }
         match &mut self.state {
-            State::Memory if self.buffer.len() + bytes.len() <= self.memory => self.buffer.extend_from_slice(bytes),
+            State::Memory if self.buffer.len() + bytes.len() <= self.memory => {
+                self.buffer.extend_from_slice(bytes)
+            }
             State::Memory => self.begin_file(bytes),
             State::File { .. } => self.append(bytes),
             State::Lost { .. } => self.keep_end(bytes),
@@ -200,7 +202,11 @@ impl Spool {
                 true
             }
             Err(error) => {
-                let reason = format!("{}: {}", temporary.path().parent().unwrap_or(temporary.path()).display(), plain_reason(&error));
+                let reason = format!(
+                    "{}: {}",
+                    temporary.path().parent().unwrap_or(temporary.path()).display(),
+                    plain_reason(&error)
+                );
                 let (mut head, end) = ends(temporary, *written);
                 let room = HEAD.saturating_sub(head.len());
                 if *written <= HEAD as u64 {
