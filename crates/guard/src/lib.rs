@@ -7,8 +7,10 @@ mod file_uri;
 mod glob;
 mod name;
 mod policy;
+mod preview;
 mod source;
 mod spill;
+mod views;
 
 pub use config::{GuardConfig, OutputSchema, PathMap, ReadBack, StoreConfig, ToolRule, UnknownResults};
 pub use error::GuardError;

@@ -82,7 +82,7 @@ pub fn action(config: &GuardConfig, message: &Envelope, call: Option<&CallInfo>)
         match call.map_or(ToolRule::Limit(config.max_response_chars), |call| rule(config, call)) {
             ToolRule::Pass => return Action::Pass,
             ToolRule::Limit(limit) => (limit, false),
-            ToolRule::Save => (config.max_response_chars, true),
+            ToolRule::Save => (config.max_response_chars, message.kind() == Kind::Response),
         };
     if !always && message.size().counted(config.media_limit) <= limit {
         return Action::Pass;
