@@ -52,7 +52,20 @@ pub(super) fn whole<'a>(
             Staged::Memory(_, reason) if redactor.is_none() => Staged::Memory(bytes.into(), reason),
             other => other.detached(),
         },
-        (Body::Lost { head, tail, reason, .. }, redactor) => lost(head, tail, reason, redactor),
+        (Body::Lost { head, tail, reason, len }, redactor) => {
+            // Nothing is missing where the beginning is all there was.
+            match (head.len() as u64 == len, redactor) {
+                (true, None) => Staged::Memory(head.into(), reason),
+                (true, Some(redactor)) => {
+                    let mut bytes = Vec::new();
+                    match redacted(Source::memory(&head), redactor, &mut bytes) {
+                        Ok(()) => Staged::Memory(bytes.into(), reason),
+                        Err(_) => lost(head, tail, reason, Some(redactor)),
+                    }
+                }
+                (false, redactor) => lost(head, tail, reason, redactor),
+            }
+        }
         (Body::TooLarge { len }, _) => Staged::Lost {
             head: Vec::new(),
             tail: Vec::new(),
