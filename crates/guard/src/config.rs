@@ -129,6 +129,9 @@ pub struct GuardConfig {
     pub pass_saved: Vec<Glob>,
     /// The read-back tool.
     pub read_back: ReadBack,
+    /// What a person types to read saved results, as the notices say it: `toolway saved`, and `--output-dir` where
+    /// the directory is not the default one.
+    pub saved_command: String,
     /// Paths as the client sees them.
     pub path_map: Vec<PathMap>,
     /// Applied to what is saved and shown of too large results.
@@ -153,6 +156,7 @@ impl GuardConfig {
             tool_rules: Vec::new(),
             pass_saved: Vec::new(),
             read_back: ReadBack::Off,
+            saved_command: "toolway saved".to_owned(),
             path_map: Vec::new(),
             redaction: None,
             memory: 4 << 20,

@@ -12,6 +12,7 @@ use crate::views::Ends;
 
 /// Between the two pieces.
 pub(crate) const GAP: &str = "\n\n[... cut here: the middle is only in the file ...]\n\n";
+pub(crate) const GAP: &str = "\n\n[... cut here: the middle is left out ...]\n\n";
 
 /// What is shown.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

@@ -31,6 +31,7 @@ const MAX_BLOCKS: usize = 10_000;
 const MAX_FILES: usize = 1_000;
 const MAX_MEMBERS: usize = 64;
 const SMALL: usize = 2048;
+const SMALL: usize = 8192;
 
 /// Where the parts of a message stand that a rewritten one may need.
 #[derive(Debug, Default)]
@@ -39,6 +40,10 @@ pub(crate) struct Spans {
     pub(crate) structured: Option<Range<u64>>,
     pub(crate) meta: Option<Range<u64>>,
     pub(crate) is_error: Option<Range<u64>>,
+    pub(crate) result: Option<Range<u64>>,
+    /// `structuredContent`, or data of an error or of a log message that is no string.
+    pub(crate) structured: Option<Range<u64>>,
+    pub(crate) meta: Option<Range<u64>>,
     pub(crate) description: Option<Range<u64>>,
     pub(crate) code: Option<Range<u64>>,
     pub(crate) level: Option<Range<u64>>,
@@ -53,6 +58,10 @@ pub(crate) struct Spans {
 #[derive(Debug)]
 pub(crate) enum TextView {
     /// There was none.
+#[derive(Debug, Default)]
+pub(crate) enum TextView {
+    /// There was none.
+    #[default]
     None,
     File(Temporary),
     Memory(Vec<u8>),
@@ -62,6 +71,7 @@ pub(crate) enum TextView {
 
 /// What the pass found.
 #[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Viewed {
     pub(crate) blocks: Vec<Block>,
     /// All blocks, those too many to tell apart included.
@@ -115,6 +125,8 @@ pub(crate) fn view(
             text_blocks: 0,
             spans: Spans::default(),
         },
+        result_at: 0,
+        viewed: Viewed::default(),
     };
     let mut lexer = Lexer::new();
     source.each(|chunk| Ok(lexer.feed(chunk, &mut viewer).is_ok()))?;
@@ -144,6 +156,7 @@ struct Viewer<'a> {
     /// Where the member at level 2 stands: its name, its value, and whether that is a container.
     member: (u64, u64, bool),
     in_atom: bool,
+    result_at: u64,
     viewed: Viewed,
 }
 
@@ -163,6 +176,7 @@ impl Viewer<'_> {
     fn begin(&mut self, container: Option<Container>, at: u64) {
         let path = self.walk.path();
         match path.len() {
+            1 if path == [Step::Result] => self.result_at = at,
             2 => {
                 self.member = (self.walk.key_at(), at, container.is_some());
                 if path == [Step::Result, Step::Content] {
@@ -181,6 +195,9 @@ impl Viewer<'_> {
         let path = self.walk.path();
         let length = path.len();
         if length == 2 {
+        if path == [Step::Result] {
+            self.viewed.spans.result = Some(self.result_at..end);
+        } else if length == 2 {
             self.top_member(end);
         } else if self.block.is_some() && block_len(path) == Some(length) {
             self.end_block(end);
@@ -205,6 +222,7 @@ impl Viewer<'_> {
             [Params, Level] => spans.level = Some(span),
             [Params, Logger] => spans.logger = Some(span),
             [Result, Content | Contents | Messages] | [Error, Message] => {}
+            [Result, Content | Contents | Messages | IsError] | [Error, Message] => {}
             [Result, _] if spans.members.len() < MAX_MEMBERS => spans.members.push(key_at..end),
             _ => {}
         }
@@ -293,6 +311,12 @@ impl Viewer<'_> {
         self.decoder.end(&mut self.small);
         let text = String::from_utf8_lossy(&self.small).into_owned();
         self.small.clear();
+        let fits = self.small.len() <= SMALL;
+        let text = String::from_utf8_lossy(&self.small).into_owned();
+        self.small.clear();
+        if !fits {
+            return;
+        }
         let Some(block) = &mut self.block else { return };
         match step {
             Step::Type => block.type_name = text,
@@ -357,6 +381,8 @@ impl Sink for Viewer<'_> {
             Taking::Binary(decoder) => decoder.run(run.bytes),
             Taking::Small(_) => {
                 let room = SMALL.saturating_sub(self.small.len()).min(run.bytes.len());
+                // One byte more than fits says that it did not.
+                let room = (SMALL + 1).saturating_sub(self.small.len()).min(run.bytes.len());
                 self.decoder.run(run.bytes.get(..room).unwrap_or_default(), &mut self.small);
             }
         }
@@ -372,6 +398,7 @@ impl Sink for Viewer<'_> {
             Taking::Text => self.pipe.escape(unit),
             Taking::Binary(decoder) => decoder.escape(unit),
             Taking::Small(_) if self.small.len() < SMALL => self.decoder.escape(unit, &mut self.small),
+            Taking::Small(_) if self.small.len() <= SMALL => self.decoder.escape(unit, &mut self.small),
             Taking::Small(_) => {}
         }
     }

@@ -1,1 +1,8 @@
 //! The relay: one client, one server, every message whole.
+
+mod pending;
+mod record;
+mod relay;
+
+pub use record::{Direction, Recorder};
+pub use relay::{Counts, Ending, Relay, RelayConfig, run_remote, run_stdio, run_unstarted};

@@ -1,7 +1,10 @@
 //! Secrets that cannot be printed, and the redactor.
 
+mod redact;
 mod secret;
+mod shapes;
 
+pub use redact::{PatternError, REDACTED, RedactingReader, RedactingWriter, Redactor};
 pub use secret::Secret;
 mod redact;
 mod shapes;

@@ -163,6 +163,11 @@ pub struct RedactingWriter<'r, W> {
 }
 
 impl<W: Write> RedactingWriter<'_, W> {
+    /// The inner writer, which has what is redacted so far.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.inner
+    }
+
     /// Writes what was held back, and gives the inner writer back.
     pub fn finish(mut self) -> io::Result<W> {
         self.drain(true)?;

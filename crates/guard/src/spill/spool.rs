@@ -147,6 +147,7 @@ impl Spool {
             State::Memory => self.begin_file(bytes),
             State::File { .. } => self.append(bytes),
             State::Lost { .. } => self.keep_end(bytes),
+            State::Lost { .. } => self.keep_ends(bytes),
             State::Discarding => {}
         }
     }
@@ -169,6 +170,14 @@ impl Spool {
                 self.buffer = head.split_off(head.len().min(HEAD));
                 self.state = State::Lost { head, reason: error.to_string() };
                 self.keep_end(bytes);
+                    self.keep_ends(bytes);
+                }
+            }
+            Err(error) => {
+                let held = std::mem::take(&mut self.buffer);
+                self.state = State::Lost { head: Vec::new(), reason: error.to_string() };
+                self.keep_ends(&held);
+                self.keep_ends(bytes);
             }
         }
     }
@@ -215,6 +224,10 @@ impl Spool {
                 self.buffer = end;
                 self.state = State::Lost { head, reason };
                 self.keep_end(bytes);
+                let (head, end) = ends(temporary, *written);
+                self.buffer = end;
+                self.state = State::Lost { head, reason };
+                self.keep_ends(bytes);
                 false
             }
         }
@@ -222,6 +235,18 @@ impl Spool {
 
     fn keep_end(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
+    /// Keeps what is still of the beginning, and the last of everything else.
+    fn keep_ends(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        if let State::Lost { head, .. } = &mut self.state
+            && self.buffer.is_empty()
+        {
+            let (more, after) = bytes.split_at(HEAD.saturating_sub(head.len()).min(bytes.len()));
+            head.extend_from_slice(more);
+            rest = after;
+        }
+        rest = rest.get(rest.len().saturating_sub(4 * TAIL)..).unwrap_or_default();
+        self.buffer.extend_from_slice(rest);
         if self.buffer.len() > 4 * TAIL {
             self.buffer.drain(..self.buffer.len() - TAIL);
             self.buffer.shrink_to(4 * TAIL);
@@ -255,4 +280,63 @@ fn ends(temporary: &Temporary, written: u64) -> (Vec<u8>, Vec<u8>) {
     let head = source.bytes(0..HEAD as u64).unwrap_or_default();
     let tail = source.bytes(written.saturating_sub(TAIL as u64)..written).unwrap_or_default();
     (head, tail)
+}
+/// Beginning and, beyond it, end of what was written so far, read back.
+fn ends(temporary: &Temporary, written: u64) -> (Vec<u8>, Vec<u8>) {
+    let source = Source::file(&temporary.file, written);
+    let head = source.bytes(0..HEAD as u64).unwrap_or_default();
+    let tail =
+        source.bytes(written.saturating_sub(TAIL as u64).max(head.len() as u64)..written).unwrap_or_default();
+    (head, tail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feed(spool: &mut Spool, bytes: &[u8], piece: usize) {
+        bytes.chunks(piece).for_each(|piece| spool.feed(piece));
+    }
+
+    fn sample(len: usize) -> Vec<u8> {
+        (0..len).map(|n| u8::try_from(n % 251).unwrap_or(0)).collect()
+    }
+
+    #[test]
+    fn a_message_is_in_memory_or_in_a_file_with_its_hash() {
+        let root = tempfile::tempdir().unwrap();
+        let mut spool = Spool::new(Arc::new(Directory::new(root.path().join("s"))), 100_000, 10 << 20);
+        for (len, piece, in_file) in
+            [(100_000, 7000, false), (100_001, 7000, true), (3 << 20, 100_000, true), (10, 1, false)]
+        {
+            let bytes = sample(len);
+            feed(&mut spool, &bytes, piece);
+            match spool.finish() {
+                Body::Memory(held) => assert!(!in_file && held == bytes),
+                Body::File(file) => {
+                    assert!(in_file && file.source().bytes(0..u64::MAX).unwrap() == bytes);
+                    assert_eq!(file.sha256, <[u8; 32]>::from(Sha256::digest(&bytes)));
+                }
+                other => panic!("{other:?}"),
+            }
+            spool.reset();
+        }
+        assert_eq!(std::fs::read_dir(root.path().join("s")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_both_ends() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("s"), "").unwrap();
+        let mut spool = Spool::new(Arc::new(Directory::new(root.path().join("s"))), 1000, u64::MAX);
+        for len in [1500, 1 << 20, (1 << 20) + 5, 2 << 20, 5 << 20] {
+            let bytes = sample(len);
+            feed(&mut spool, &bytes, 70_000);
+            let Body::Lost { head, tail, len: told, .. } = spool.finish() else { panic!("not lost") };
+            assert_eq!((told, head.len()), (len as u64, len.min(HEAD)));
+            assert!(bytes.starts_with(&head) && bytes.ends_with(&tail));
+            assert_eq!(tail.len(), (len - head.len()).min(TAIL), "{len}");
+            spool.reset();
+        }
+    }
 }

@@ -1,0 +1,28 @@
+//! Owns what both relays share: configuration, the open requests, what is counted, and how a relay ends. Knows no
+//! transport.
+
+mod core;
+mod downlink;
+mod parts;
+mod remote;
+mod stdio;
+mod unstarted;
+mod uplink;
+
+pub use self::core::{Counts, Relay, RelayConfig};
+pub use remote::run_remote;
+pub use stdio::run_stdio;
+pub use unstarted::run_unstarted;
+
+/// How a relay ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The client closed.
+    ClientClosed,
+    /// The upstream ended by itself.
+    UpstreamEnded,
+    /// The upstream could not be started or reached.
+    NotStarted,
+    /// A signal came, of this number.
+    Signal(i32),
+}

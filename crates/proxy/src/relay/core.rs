@@ -1,0 +1,118 @@
+//! Owns the state that both directions share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use toolway_guard::Guard;
+use toolway_wire::{Id, UPSTREAM_ERROR, error_response};
+
+use crate::pending::Pending;
+use crate::record::Recorder;
+
+/// What a relay needs to know. Plain values.
+#[derive(Debug)]
+pub struct RelayConfig {
+    /// The size policy and its store.
+    pub guard: Guard,
+    /// What the upstream is called in the index of saved results.
+    pub server: String,
+    /// This session's name in that index.
+    pub session: String,
+    /// How long answers in flight are awaited after the client has closed.
+    pub drain: Duration,
+    /// Where the session is recorded.
+    pub record: Option<Recorder>,
+}
+
+/// What was not passed on, and why.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Lines of the upstream that were no messages; blank ones are not counted.
+    pub ignored_lines: u64,
+    /// Answers to no open request: second ones, or ones that nobody asked for.
+    pub stray_answers: u64,
+    /// Answers that broke the protocol and became errors.
+    pub faults: u64,
+    /// Messages that were saved and replaced by a preview.
+    pub replaced: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) ignored_lines: AtomicU64,
+    pub(super) stray_answers: AtomicU64,
+    pub(super) faults: AtomicU64,
+    pub(super) replaced: AtomicU64,
+}
+
+/// One session between one client and one upstream.
+#[derive(Debug)]
+pub struct Relay {
+    pub(super) config: RelayConfig,
+    pub(super) counters: Counters,
+    pending: Mutex<Pending>,
+    /// Why there will be no more answers.
+    gone: Mutex<Option<String>>,
+    /// A request has come.
+    pub(super) asked: AtomicBool,
+    /// Every message small enough needs no look at its rules.
+    pub(super) plain_limit: u64,
+}
+
+impl Relay {
+    /// A session that has not begun.
+    pub fn new(config: RelayConfig) -> Self {
+        let guard = config.guard.config();
+        let plain_limit = if guard.tool_rules.is_empty() { guard.max_response_chars } else { 0 };
+        Self {
+            config,
+            counters: Counters::default(),
+            pending: Mutex::default(),
+            gone: Mutex::default(),
+            asked: AtomicBool::new(false),
+            plain_limit,
+        }
+    }
+
+    /// What was not passed on so far.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            ignored_lines: self.counters.ignored_lines.load(Ordering::Relaxed),
+            stray_answers: self.counters.stray_answers.load(Ordering::Relaxed),
+            faults: self.counters.faults.load(Ordering::Relaxed),
+            replaced: self.counters.replaced.load(Ordering::Relaxed),
+        }
+    }
+
+    #[inline]
+    pub(super) fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why there will be no more answers, if so.
+    pub(super) fn gone(&self) -> Option<String> {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on requests are answered with this reason.
+    pub(super) fn set_gone(&self, reason: &str) {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| reason.to_owned());
+    }
+
+    /// The error lines for all requests after `mark` that wait; they are answered with this.
+    pub(super) fn fail_since(&self, mark: u64, reason: &str) -> Vec<u8> {
+        let ids = self.pending().take_since(mark);
+        let mut lines = Vec::new();
+        for id in ids {
+            lines.extend_from_slice(&failure(&id, reason));
+            lines.push(b'\n');
+        }
+        lines
+    }
+}
+
+/// The answer to a request that the upstream will not answer.
+pub(super) fn failure(id: &Id, reason: &str) -> Vec<u8> {
+    error_response(id.raw(), UPSTREAM_ERROR, reason, None)
+}

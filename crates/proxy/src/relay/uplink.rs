@@ -1,0 +1,170 @@
+//! Owns the way from the client to the upstream: what is passed on, and what is answered at once. Knows no
+//! transport.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use toolway_guard::{Body, Intake, Taken};
+use toolway_wire::{
+    Envelope, INVALID_REQUEST, Id, IdField, Kind, PARSE_ERROR, UPSTREAM_ERROR, Verdict, error_response,
+};
+
+use super::core::{Relay, failure};
+use crate::pending::Asked;
+use crate::record::Direction;
+
+/// The longest id of a request, in characters: an answer must have room beside it.
+const ID_CHARS: usize = 500;
+
+/// What becomes of a message of the client.
+#[derive(Debug)]
+pub(super) enum Up<'a> {
+    /// Nothing.
+    Nothing,
+    /// It goes to the upstream as it is.
+    Forward {
+        /// Its bytes.
+        body: Body<'a>,
+        /// What it is.
+        verdict: Verdict<'a>,
+    },
+    /// The client gets these lines, each with its end.
+    Answer(Vec<u8>),
+}
+
+/// Takes the client's messages in.
+#[derive(Debug)]
+pub(super) struct Uplink {
+    relay: Arc<Relay>,
+    intake: Intake,
+}
+
+impl Uplink {
+    pub(super) fn new(relay: Arc<Relay>) -> Self {
+        Self { intake: relay.config.guard.intake(), relay }
+    }
+
+    /// The next bytes of the message.
+    #[inline]
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        self.intake.feed(bytes);
+    }
+
+    /// The message has ended.
+    #[inline]
+    pub(super) fn finish(&mut self) -> Up<'_> {
+        let relay = &*self.relay;
+        let Taken { verdict, body } = self.intake.finish();
+        if let Some(record) = &relay.config.record
+            && !matches!(verdict, Verdict::Blank)
+        {
+            let bytes = if let Body::Memory(bytes) = &body { Some(*bytes) } else { None };
+            record.message(Direction::FromClient, bytes, body.len());
+        }
+        match verdict {
+            Verdict::Blank => Up::Nothing,
+            Verdict::NotJson(error) => {
+                Up::Answer(line(&error_response(b"null", PARSE_ERROR, &format!("parse error: {error}"), None)))
+            }
+            Verdict::NotRpc(reason) => Up::Answer(invalid(b"null", reason)),
+            Verdict::Message(message) => match admit(relay, std::slice::from_ref(message), &body) {
+                Ok(()) => Up::Forward { body, verdict },
+                Err(lines) => Up::Answer(lines),
+            },
+            Verdict::Batch { members, .. } => match admit(relay, members, &body) {
+                Ok(()) => Up::Forward { body, verdict },
+                Err(lines) => Up::Answer(lines),
+            },
+        }
+    }
+}
+
+fn line(answer: &[u8]) -> Vec<u8> {
+    [answer, b"\n"].concat()
+}
+
+fn invalid(id: &[u8], reason: &str) -> Vec<u8> {
+    line(&error_response(id, INVALID_REQUEST, &format!("invalid request: {reason}"), None))
+}
+
+/// Notes what the messages ask; or gives the lines that answer them, when they are not passed on.
+fn admit(relay: &Relay, messages: &[Envelope], body: &Body<'_>) -> Result<(), Vec<u8>> {
+    if messages.iter().any(Envelope::is_lax) {
+        let text = "parse error: NaN, Infinity and raw control characters in strings are not JSON";
+        return Err(line(&error_response(b"null", PARSE_ERROR, text, None)));
+    }
+    let refused: Vec<u8> = messages.iter().filter_map(refusal).flatten().collect();
+    if !refused.is_empty() {
+        return Err([refused, failures(messages, "another member of the batch is not valid")].concat());
+    }
+    let asks = messages.iter().any(|message| message.kind() == Kind::Request);
+    if asks {
+        relay.asked.store(true, Ordering::Release);
+    }
+    match body {
+        Body::Memory(_) | Body::File(_) => {}
+        Body::Lost { reason, len, .. } => {
+            return Err(failures(messages, &format!("the request of {len} bytes could not be held: {reason}")));
+        }
+        Body::TooLarge { len } => {
+            return Err(failures(messages, &format!("the request of {len} bytes is over --max-message-bytes")));
+        }
+    }
+    if let [message] = messages {
+        return admit_one(relay, message);
+    }
+    if let Some(reason) = relay.gone() {
+        return Err(failures(messages, &reason));
+    }
+    for message in messages {
+        admit_one(relay, message)?;
+    }
+    Ok(())
+}
+
+#[inline]
+fn admit_one(relay: &Relay, message: &Envelope) -> Result<(), Vec<u8>> {
+    match (message.kind(), message.id()) {
+        (Kind::Request, Some(id)) => {
+            let mut pending = relay.pending();
+            // Under the same lock under which the open requests are failed when the upstream is gone.
+            if let Some(reason) = relay.gone() {
+                return Err(line(&failure(id, &reason)));
+            }
+            pending.ask(id.clone(), Asked::of(message));
+        }
+        (Kind::Notification, _) if message.method() == Some("notifications/cancelled") => {
+            if let Some(id) = message.request_id() {
+                relay.pending().cancel(id);
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The line that refuses a message, if it is none that a client may send.
+fn refusal(message: &Envelope) -> Option<Vec<u8>> {
+    match message.kind() {
+        Kind::Fault | Kind::Stranger => {
+            Some(invalid(b"null", "a response has either a result or an error, and \"jsonrpc\":\"2.0\""))
+        }
+        Kind::Request => match message.id_field() {
+            IdField::Value(id) if id.is_null() => Some(invalid(b"null", "the id of a request is not null")),
+            IdField::Value(id) if id.chars() > ID_CHARS => {
+                Some(invalid(id.raw(), "the id has more than 500 characters"))
+            }
+            IdField::Value(_) | IdField::Absent => None,
+            IdField::WrongType => Some(invalid(b"null", "the id is a string or a number")),
+            IdField::TooLong => Some(invalid(b"null", "the id has more than 500 characters")),
+        },
+        Kind::Notification | Kind::Response | Kind::ErrorResponse => None,
+    }
+}
+
+/// Error lines for the requests among the messages that could have been admitted.
+fn failures(messages: &[Envelope], reason: &str) -> Vec<u8> {
+    let ids = messages.iter().filter(|message| message.kind() == Kind::Request && refusal(message).is_none());
+    let lines = ids.filter_map(Envelope::id).map(|id: &Id| line(&error_response(id.raw(), UPSTREAM_ERROR, reason, None)));
+    lines.flatten().collect()
+}
