@@ -5,9 +5,6 @@ mod directory;
 mod error;
 mod file_uri;
 mod glob;
-mod name;
-mod policy;
-mod preview;
 mod guard;
 mod lost;
 mod name;
@@ -24,7 +21,6 @@ pub use config::{GuardConfig, OutputSchema, PathMap, ReadBack, StoreConfig, Tool
 pub use error::GuardError;
 pub use file_uri::{PathStyle, file_uri};
 pub use glob::Glob;
-pub use policy::{Action, CallInfo, Shape, action};
 pub use guard::Guard;
 pub use policy::{Action, CallInfo, Shape, action};
 pub use saved::{Found, Purged, QUERY_MAX, SavedEntry, SavedFile, Span, Store};

@@ -11,7 +11,6 @@ pub(crate) use outline::Outline;
 use crate::views::Ends;
 
 /// Between the two pieces.
-pub(crate) const GAP: &str = "\n\n[... cut here: the middle is only in the file ...]\n\n";
 pub(crate) const GAP: &str = "\n\n[... cut here: the middle is left out ...]\n\n";
 
 /// What is shown.

@@ -30,16 +30,11 @@ const MAX_BLOCKS: usize = 10_000;
 /// Files that one message's blocks are decoded into.
 const MAX_FILES: usize = 1_000;
 const MAX_MEMBERS: usize = 64;
-const SMALL: usize = 2048;
 const SMALL: usize = 8192;
 
 /// Where the parts of a message stand that a rewritten one may need.
 #[derive(Debug, Default)]
 pub(crate) struct Spans {
-    /// `structuredContent`, or data of an error or of a log message that is no string.
-    pub(crate) structured: Option<Range<u64>>,
-    pub(crate) meta: Option<Range<u64>>,
-    pub(crate) is_error: Option<Range<u64>>,
     pub(crate) result: Option<Range<u64>>,
     /// `structuredContent`, or data of an error or of a log message that is no string.
     pub(crate) structured: Option<Range<u64>>,
@@ -55,9 +50,6 @@ pub(crate) struct Spans {
 }
 
 /// The text of a message besides its ends.
-#[derive(Debug)]
-pub(crate) enum TextView {
-    /// There was none.
 #[derive(Debug, Default)]
 pub(crate) enum TextView {
     /// There was none.
@@ -70,7 +62,6 @@ pub(crate) enum TextView {
 }
 
 /// What the pass found.
-#[derive(Debug)]
 #[derive(Debug, Default)]
 pub(crate) struct Viewed {
     pub(crate) blocks: Vec<Block>,
@@ -117,14 +108,6 @@ pub(crate) fn view(
         part_start: (0, 0),
         member: (0, 0, false),
         in_atom: false,
-        viewed: Viewed {
-            blocks: Vec::new(),
-            block_count: 0,
-            text: TextView::None,
-            ends: Ends::default(),
-            text_blocks: 0,
-            spans: Spans::default(),
-        },
         result_at: 0,
         viewed: Viewed::default(),
     };
@@ -194,7 +177,6 @@ impl Viewer<'_> {
     fn end(&mut self, end: u64) {
         let path = self.walk.path();
         let length = path.len();
-        if length == 2 {
         if path == [Step::Result] {
             self.viewed.spans.result = Some(self.result_at..end);
         } else if length == 2 {
@@ -216,12 +198,10 @@ impl Viewer<'_> {
             [Result, StructuredContent] => spans.structured = Some(span),
             [Error | Params, Data] if is_container => spans.structured = Some(span),
             [Result | Params, Meta] => spans.meta = Some(span),
-            [Result, IsError] => spans.is_error = Some(span),
             [Result, Description] => spans.description = Some(span),
             [Error, Code] => spans.code = Some(span),
             [Params, Level] => spans.level = Some(span),
             [Params, Logger] => spans.logger = Some(span),
-            [Result, Content | Contents | Messages] | [Error, Message] => {}
             [Result, Content | Contents | Messages | IsError] | [Error, Message] => {}
             [Result, _] if spans.members.len() < MAX_MEMBERS => spans.members.push(key_at..end),
             _ => {}
@@ -309,8 +289,6 @@ impl Viewer<'_> {
 
     fn end_small(&mut self, step: Step) {
         self.decoder.end(&mut self.small);
-        let text = String::from_utf8_lossy(&self.small).into_owned();
-        self.small.clear();
         let fits = self.small.len() <= SMALL;
         let text = String::from_utf8_lossy(&self.small).into_owned();
         self.small.clear();
@@ -380,7 +358,6 @@ impl Sink for Viewer<'_> {
             Taking::Text => self.pipe.run(run),
             Taking::Binary(decoder) => decoder.run(run.bytes),
             Taking::Small(_) => {
-                let room = SMALL.saturating_sub(self.small.len()).min(run.bytes.len());
                 // One byte more than fits says that it did not.
                 let room = (SMALL + 1).saturating_sub(self.small.len()).min(run.bytes.len());
                 self.decoder.run(run.bytes.get(..room).unwrap_or_default(), &mut self.small);
@@ -397,7 +374,6 @@ impl Sink for Viewer<'_> {
             Taking::Nothing => {}
             Taking::Text => self.pipe.escape(unit),
             Taking::Binary(decoder) => decoder.escape(unit),
-            Taking::Small(_) if self.small.len() < SMALL => self.decoder.escape(unit, &mut self.small),
             Taking::Small(_) if self.small.len() <= SMALL => self.decoder.escape(unit, &mut self.small),
             Taking::Small(_) => {}
         }

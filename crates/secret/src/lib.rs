@@ -6,7 +6,3 @@ mod shapes;
 
 pub use redact::{PatternError, REDACTED, RedactingReader, RedactingWriter, Redactor};
 pub use secret::Secret;
-mod redact;
-mod shapes;
-
-pub use redact::{PatternError, REDACTED, RedactingReader, RedactingWriter, Redactor};

@@ -146,7 +146,6 @@ impl Spool {
             }
             State::Memory => self.begin_file(bytes),
             State::File { .. } => self.append(bytes),
-            State::Lost { .. } => self.keep_end(bytes),
             State::Lost { .. } => self.keep_ends(bytes),
             State::Discarding => {}
         }
@@ -162,14 +161,6 @@ impl Spool {
                 if matches!(self.state, State::File { .. }) {
                     self.append(bytes);
                 } else {
-                    self.keep_end(bytes);
-                }
-            }
-            Err(error) => {
-                let mut head = std::mem::take(&mut self.buffer);
-                self.buffer = head.split_off(head.len().min(HEAD));
-                self.state = State::Lost { head, reason: error.to_string() };
-                self.keep_end(bytes);
                     self.keep_ends(bytes);
                 }
             }
@@ -216,14 +207,6 @@ impl Spool {
                     temporary.path().parent().unwrap_or(temporary.path()).display(),
                     plain_reason(&error)
                 );
-                let (mut head, end) = ends(temporary, *written);
-                let room = HEAD.saturating_sub(head.len());
-                if *written <= HEAD as u64 {
-                    head.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
-                }
-                self.buffer = end;
-                self.state = State::Lost { head, reason };
-                self.keep_end(bytes);
                 let (head, end) = ends(temporary, *written);
                 self.buffer = end;
                 self.state = State::Lost { head, reason };
@@ -233,8 +216,6 @@ impl Spool {
         }
     }
 
-    fn keep_end(&mut self, bytes: &[u8]) {
-        self.buffer.extend_from_slice(bytes);
     /// Keeps what is still of the beginning, and the last of everything else.
     fn keep_ends(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
@@ -274,13 +255,6 @@ impl Spool {
     }
 }
 
-/// Beginning and end of what was written so far, read back.
-fn ends(temporary: &Temporary, written: u64) -> (Vec<u8>, Vec<u8>) {
-    let source = Source::file(&temporary.file, written);
-    let head = source.bytes(0..HEAD as u64).unwrap_or_default();
-    let tail = source.bytes(written.saturating_sub(TAIL as u64)..written).unwrap_or_default();
-    (head, tail)
-}
 /// Beginning and, beyond it, end of what was written so far, read back.
 fn ends(temporary: &Temporary, written: u64) -> (Vec<u8>, Vec<u8>) {
     let source = Source::file(&temporary.file, written);
