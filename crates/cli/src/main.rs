@@ -1,3 +1,11 @@
-//! Carries MCP tools to coding agents whole.
+//! The binary: hands its arguments and environment to the library and ends with the code that it gives.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Before anything else: a supervisor is to cost as little as it can.
+    if let Some(code) = toolway_transport::supervisor::run(std::env::args_os()) {
+        return code;
+    }
+    toolway::run(std::env::args_os())
+}

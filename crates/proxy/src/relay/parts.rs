@@ -42,8 +42,19 @@ impl<'a> Line<'a> {
             Body::Lost { reason, len, .. } => {
                 return Err(format!("the message of {len} bytes could not be held: {reason}"));
             }
-            Body::TooLarge { len } => return Err(format!("the message of {len} bytes is over --max-message-bytes")),
+            Body::TooLarge { len } => {
+                return Err(format!("the message of {len} bytes is over --max-message-bytes"));
+            }
         })
+    }
+
+    /// The line goes to the batch whole.
+    pub(super) fn is_small(&self) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::One(Part::Slice(bytes)) => bytes.len() < CHUNK / 4,
+            Self::One(_) | Self::Many(_) => false,
+        }
     }
 
     /// Writes the line and its end. Small pieces go to `batch`, which is written first when a large one comes.
@@ -77,7 +88,10 @@ impl Part<'_> {
                     let want = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
                     let read = read_at(&file, buffer.get_mut(..want).unwrap_or_default(), at)?;
                     if read == 0 {
-                        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a spooled message was cut short"));
+                        return Err(io::Error::new(
+                            io::ErrorKind::UnexpectedEof,
+                            "a spooled message was cut short",
+                        ));
                     }
                     let piece = buffer.get_mut(..read).unwrap_or_default();
                     if flatten {

@@ -63,9 +63,12 @@ impl Uplink {
         }
         match verdict {
             Verdict::Blank => Up::Nothing,
-            Verdict::NotJson(error) => {
-                Up::Answer(line(&error_response(b"null", PARSE_ERROR, &format!("parse error: {error}"), None)))
-            }
+            Verdict::NotJson(error) => Up::Answer(line(&error_response(
+                b"null",
+                PARSE_ERROR,
+                &format!("parse error: {error}"),
+                None,
+            ))),
             Verdict::NotRpc(reason) => Up::Answer(invalid(b"null", reason)),
             Verdict::Message(message) => match admit(relay, std::slice::from_ref(message), &body) {
                 Ok(()) => Up::Forward { body, verdict },
@@ -104,10 +107,16 @@ fn admit(relay: &Relay, messages: &[Envelope], body: &Body<'_>) -> Result<(), Ve
     match body {
         Body::Memory(_) | Body::File(_) => {}
         Body::Lost { reason, len, .. } => {
-            return Err(failures(messages, &format!("the request of {len} bytes could not be held: {reason}")));
+            return Err(failures(
+                messages,
+                &format!("the request of {len} bytes could not be held: {reason}"),
+            ));
         }
         Body::TooLarge { len } => {
-            return Err(failures(messages, &format!("the request of {len} bytes is over --max-message-bytes")));
+            return Err(failures(
+                messages,
+                &format!("the request of {len} bytes is over --max-message-bytes"),
+            ));
         }
     }
     if let [message] = messages {
@@ -165,6 +174,8 @@ fn refusal(message: &Envelope) -> Option<Vec<u8>> {
 /// Error lines for the requests among the messages that could have been admitted.
 fn failures(messages: &[Envelope], reason: &str) -> Vec<u8> {
     let ids = messages.iter().filter(|message| message.kind() == Kind::Request && refusal(message).is_none());
-    let lines = ids.filter_map(Envelope::id).map(|id: &Id| line(&error_response(id.raw(), UPSTREAM_ERROR, reason, None)));
+    let lines = ids
+        .filter_map(Envelope::id)
+        .map(|id: &Id| line(&error_response(id.raw(), UPSTREAM_ERROR, reason, None)));
     lines.flatten().collect()
 }

@@ -115,7 +115,10 @@ fn read_piece(mut file: &File, left: &mut u64, begun: &mut bool) -> io::Result<F
     let mut piece = vec![0; room];
     let read = file.read(&mut piece)?;
     if read == 0 {
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the spooled message is shorter than announced"));
+        return Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the spooled message is shorter than announced",
+        ));
     }
     piece.truncate(read);
     *left -= read as u64;

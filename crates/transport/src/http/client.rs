@@ -112,7 +112,10 @@ impl Client {
             at = next;
         }
         let status = answer.status.as_u16();
-        Err(CallError::Redirect { status, reason: format!("more than {MAX_REDIRECTS} redirects, the last from {at}") })
+        Err(CallError::Redirect {
+            status,
+            reason: format!("more than {MAX_REDIRECTS} redirects, the last from {at}"),
+        })
     }
 
     async fn send_once(

@@ -79,7 +79,10 @@ impl Conn {
 
 impl std::fmt::Debug for Conn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Conn").field("origin", &self.origin).field("reused", &self.reused).finish_non_exhaustive()
+        f.debug_struct("Conn")
+            .field("origin", &self.origin)
+            .field("reused", &self.reused)
+            .finish_non_exhaustive()
     }
 }
 

@@ -88,7 +88,8 @@ pub(crate) async fn run(shared: Arc<Shared>, mut job: Job) {
     let (ids, flight, opens) = (job.ids.clone(), Arc::clone(&job.flight), job.opens.take());
     let modern = job.modern.is_some();
     let stream = shared.stream();
-    let head = if job.modern.as_ref().is_some_and(|m| m.lists_tools) { MAX_TOOLS_LIST } else { MAX_ERROR_BODY };
+    let head =
+        if job.modern.as_ref().is_some_and(|m| m.lists_tools) { MAX_TOOLS_LIST } else { MAX_ERROR_BODY };
     let messages = Messages::new(shared.events.clone(), stream, ids.clone(), head);
     let work = Exchange { shared: &shared, job, messages, opens: opens.clone() }.run();
     if modern && !ids.is_empty() {
@@ -137,7 +138,8 @@ impl Exchange<'_> {
     }
 
     async fn attempts(&mut self) -> Result<(), Failure> {
-        if self.job.modern.as_ref().is_some_and(|modern| modern.tool.is_some()) && !self.shared.tools.known() {
+        if self.job.modern.as_ref().is_some_and(|modern| modern.tool.is_some()) && !self.shared.tools.known()
+        {
             self.shared.ask_tools(&self.job.message, false).await;
         }
         let (mut renewed, mut relearnt) = (false, false);
@@ -212,7 +214,12 @@ impl Exchange<'_> {
     }
 
     /// A status of success: the answer follows, in one of its shapes.
-    async fn accepted(&mut self, mut answer: Answer, at: &Arc<Target>, snapshot: &Snapshot) -> Result<(), Failure> {
+    async fn accepted(
+        &mut self,
+        mut answer: Answer,
+        at: &Arc<Target>,
+        snapshot: &Snapshot,
+    ) -> Result<(), Failure> {
         if self.job.role == Role::Initialized {
             self.shared.session.initialized();
         }
@@ -248,7 +255,12 @@ impl Exchange<'_> {
         }
     }
 
-    async fn json(&mut self, mut answer: Answer, first: Option<Bytes>, at: &Arc<Target>) -> Result<(), Failure> {
+    async fn json(
+        &mut self,
+        mut answer: Answer,
+        first: Option<Bytes>,
+        at: &Arc<Target>,
+    ) -> Result<(), Failure> {
         let (status, headers) = (answer.status, answer.headers.clone());
         let mut piece = first;
         while let Some(bytes) = piece {
@@ -444,7 +456,8 @@ fn looks_like_events(bytes: &[u8]) -> bool {
 /// The error that a message carries, as one for the only request that waits.
 fn error_of(message: &[u8]) -> Failure {
     let part = |name| {
-        find(message, &[Key::Key("error"), Key::Key(name)]).and_then(|at| std::str::from_utf8(message.get(at)?).ok())
+        find(message, &[Key::Key("error"), Key::Key(name)])
+            .and_then(|at| std::str::from_utf8(message.get(at)?).ok())
     };
     let text = part("message").and_then(|raw| serde_json::from_str::<String>(raw).ok());
     Failure {

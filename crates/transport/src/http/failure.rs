@@ -47,7 +47,8 @@ impl Texts {
         }
         let mut out = String::new();
         let mut count = 0;
-        for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
+        for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty())
+        {
             if !out.is_empty() {
                 out.push(' ');
             }
@@ -66,7 +67,9 @@ impl Texts {
     /// There was no answer at all.
     pub(crate) fn call(&self, error: &CallError, target: &Target) -> Failure {
         match error {
-            CallError::Connect { origin, reason } => upstream(format!("cannot connect to {origin}: {reason}")),
+            CallError::Connect { origin, reason } => {
+                upstream(format!("cannot connect to {origin}: {reason}"))
+            }
             CallError::Lost { reason } => upstream(format!(
                 "{reason} before {target} answered; the request may have run and is not sent again"
             )),
@@ -79,7 +82,13 @@ impl Texts {
     }
 
     /// The status says that the request was not served.
-    pub(crate) fn status(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], at: &Target) -> Failure {
+    pub(crate) fn status(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+        at: &Target,
+    ) -> Failure {
         let mut data = Map::new();
         data.insert("status".to_owned(), status.as_u16().into());
         let mut message = format!("{} from {at}", status_text(status));
@@ -137,7 +146,13 @@ impl Texts {
     }
 
     /// A good status, and then something that is no answer.
-    pub(crate) fn not_mcp(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], at: &Target) -> Failure {
+    pub(crate) fn not_mcp(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+        at: &Target,
+    ) -> Failure {
         let status = status_text(status);
         if is_html(headers, body) {
             return upstream(format!("answered HTML, not MCP ({status} from {at})"));
@@ -178,7 +193,9 @@ impl Texts {
     /// The event stream ended first.
     pub(crate) fn stream_lost(&self, reason: &str, at: &Target) -> Failure {
         let Self { .. } = self;
-        upstream(format!("the event stream from {at} ended before the answer: {reason}; the request may have run"))
+        upstream(format!(
+            "the event stream from {at} ended before the answer: {reason}; the request may have run"
+        ))
     }
 }
 
@@ -224,7 +241,8 @@ mod tests {
     }
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        let pair = |(name, value): &(&'static str, &'static str)| (name.parse().unwrap(), value.parse().unwrap());
+        let pair =
+            |(name, value): &(&'static str, &'static str)| (name.parse().unwrap(), value.parse().unwrap());
         pairs.iter().map(pair).collect()
     }
 

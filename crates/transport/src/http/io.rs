@@ -120,7 +120,11 @@ thread_local! {
 }
 
 impl hyper::rt::Read for Io {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, mut out: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut out: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
         SCRATCH.with_borrow_mut(|scratch| {
             let room = out.remaining().min(scratch.len());
             let mut buffer = ReadBuf::new(scratch.get_mut(..room).unwrap_or_default());

@@ -62,7 +62,9 @@ async fn listen_session(shared: &Shared, stage: Stage) {
                 tracing::debug!(status = %answer.status, %at, "the server has no stream of its own");
                 return;
             }
-            Ok((answer, at)) => tracing::debug!(status = %answer.status, %at, "the server's own stream failed"),
+            Ok((answer, at)) => {
+                tracing::debug!(status = %answer.status, %at, "the server's own stream failed")
+            }
             Err(CallError::Redirect { reason, .. }) => {
                 tracing::debug!(reason, "the server has no stream of its own");
                 return;

@@ -129,14 +129,18 @@ impl Messages {
                 if take(envelope) {
                     Seen::Answer { success, version }
                 } else {
-                    let nameless = envelope.kind() == Kind::ErrorResponse
-                        && envelope.id().is_none_or(Id::is_null);
+                    let nameless =
+                        envelope.kind() == Kind::ErrorResponse && envelope.id().is_none_or(Id::is_null);
                     Seen::Other { nameless_error: nameless }
                 }
             }
             Verdict::Batch { members, .. } => {
                 let answers = members.iter().filter(|envelope| take(envelope)).count();
-                if answers > 0 { Seen::Answer { success, version } } else { Seen::Other { nameless_error: false } }
+                if answers > 0 {
+                    Seen::Answer { success, version }
+                } else {
+                    Seen::Other { nameless_error: false }
+                }
             }
         };
         self.scanner.reset();

@@ -46,7 +46,10 @@ impl Shared {
         }
         tracing::info!(target = %self.target, "the server forgot the session: beginning a new one");
         let renewed = self.shake_hands().await.map_err(|failure| Failure {
-            message: format!("the server forgot the session, and no new one could be begun: {}", failure.message),
+            message: format!(
+                "the server forgot the session, and no new one could be begun: {}",
+                failure.message
+            ),
             ..failure
         });
         renewal.tries += 1;
@@ -100,13 +103,20 @@ impl Shared {
     }
 
     /// The whole answer to `id`, which must not be larger than `limit`.
-    async fn collect(&self, mut answer: Answer, at: &Target, id: &Id, limit: usize) -> Result<Vec<u8>, Failure> {
+    async fn collect(
+        &self,
+        mut answer: Answer,
+        at: &Target,
+        id: &Id,
+        limit: usize,
+    ) -> Result<Vec<u8>, Failure> {
         let status = answer.status;
         if !status.is_success() {
             let (body, _) = read_bounded(&mut answer, MAX_ERROR_BODY, ERROR_BODY_TIME).await;
             return Err(self.texts.status(status, &answer.headers, &body, at));
         }
-        let stream = media_type(&answer.headers).is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"));
+        let stream =
+            media_type(&answer.headers).is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"));
         let (mut decoder, mut message) = (SseDecoder::new(), Vec::new());
         while let Some(piece) =
             timeout(self.client.timeout, answer.body.next()).await.map_err(|_| self.texts.body_silence(at))?
@@ -149,7 +159,8 @@ impl Shared {
     }
 
     async fn list_tools(&self, call: &Message) -> Result<(), Failure> {
-        let call = call.bytes(MAX_PARAM_BODY).ok_or_else(|| upstream("the call is too large to look into"))?;
+        let call =
+            call.bytes(MAX_PARAM_BODY).ok_or_else(|| upstream("the call is too large to look into"))?;
         let meta = find(&call, &[Step::Key("params"), Step::Key("_meta")]).and_then(|at| call.get(at));
         let meta: Map<String, Value> =
             meta.and_then(|raw| serde_json::from_slice(raw).ok()).unwrap_or_default();
@@ -157,10 +168,11 @@ impl Shared {
             meta.into_iter().filter(|(name, _)| name.starts_with("io.modelcontextprotocol/")).collect();
         let version = meta.get(era::meta::PROTOCOL_VERSION).and_then(Value::as_str).unwrap_or_default();
         let mut headers = HeaderMap::new();
-        headers.extend([
-            (PROTOCOL_VERSION, version.parse()),
-            (super::METHOD, "tools/list".parse()),
-        ].into_iter().filter_map(|(name, value)| Some((Some(name), value.ok()?))));
+        headers.extend(
+            [(PROTOCOL_VERSION, version.parse()), (super::METHOD, "tools/list".parse())]
+                .into_iter()
+                .filter_map(|(name, value)| Some((Some(name), value.ok()?))),
+        );
         let mut cursor = None;
         for page in 0..MAX_TOOLS_PAGES {
             let text = format!("\"toolway-tools-list-{page}\"");
@@ -169,13 +181,14 @@ impl Shared {
             if let Some(cursor) = cursor.take() {
                 params["cursor"] = Value::String(cursor);
             }
-            let message = format!(r#"{{"jsonrpc":"2.0","id":{text},"method":"tools/list","params":{params}}}"#);
+            let message =
+                format!(r#"{{"jsonrpc":"2.0","id":{text},"method":"tools/list","params":{params}}}"#);
             let message = Message::Bytes(message.into());
             let (answer, at) = self.post(&message, &self.session.outside(), &headers).await?;
             let list = self.collect(answer, &at, &id, MAX_TOOLS_LIST).await?;
             self.tools.learn(&list);
-            cursor = find(&list, &[Step::Key("result"), Step::Key("nextCursor")])
-                .and_then(|at| string(&list, at));
+            cursor =
+                find(&list, &[Step::Key("result"), Step::Key("nextCursor")]).and_then(|at| string(&list, at));
             if cursor.is_none() {
                 return Ok(());
             }

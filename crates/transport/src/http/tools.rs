@@ -58,7 +58,8 @@ impl Tools {
         let mut state = self.lock();
         state.known = true;
         for tool in &tools {
-            let (Some(name), Some(schema)) = (tool.get("name").and_then(Value::as_str), tool.get("inputSchema"))
+            let (Some(name), Some(schema)) =
+                (tool.get("name").and_then(Value::as_str), tool.get("inputSchema"))
             else {
                 continue;
             };
@@ -159,7 +160,9 @@ mod tests {
         );
         let mut headers = HeaderMap::new();
         tools.mirror(tool, call.as_bytes(), &mut headers);
-        let text = |(name, value): (&HeaderName, &HeaderValue)| (name.to_string(), value.to_str().unwrap().to_owned());
+        let text = |(name, value): (&HeaderName, &HeaderValue)| {
+            (name.to_string(), value.to_str().unwrap().to_owned())
+        };
         let mut all: Vec<_> = headers.iter().map(text).collect();
         all.sort();
         all

@@ -1,0 +1,176 @@
+//! Owns the command line as the user types it. Values stay text here: `compose` gives them their meaning, with the
+//! environment beneath them.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+/// The name under which the program is a drop-in for another one.
+const DROP_IN: &str = "cursor-mcp-response-proxy";
+
+/// Carries MCP tools to coding agents whole: results too large for the client are saved and previewed.
+#[derive(Debug, Parser)]
+#[command(name = "toolway", version, disable_help_subcommand = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Stand in front of a server that is started as a child process.
+    Stdio(StdioArgs),
+    /// Stand in front of a server with the older HTTP+SSE transport (2024-11-05).
+    Sse(RemoteArgs),
+    /// Stand in front of a Streamable HTTP server.
+    StreamableHttp(RemoteArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StdioArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Working directory of the server.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<String>,
+    /// A variable for the server, on top of a safe base set; `${NAME}` is replaced by our own variable.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// Give the server our whole environment.
+    #[arg(long)]
+    pub(crate) inherit_env: bool,
+    /// The server's command and its arguments, after `--`.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) upstream: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoteArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// The server's address.
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// A header for every request; `${NAME}` in the value is replaced by our own variable.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) header: Vec<String>,
+    /// For connecting, for response headers, and for silence inside a JSON body [default: 120].
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<String>,
+    /// For silence on an event stream that a request waits for [default: 300].
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) sse_read_timeout: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CommonArgs {
+    /// The most characters of a result, at least 1000 [default: the client's profile].
+    #[arg(long, value_name = "N")]
+    pub(crate) max_response_chars: Option<String>,
+    /// The most characters of a preview [default: the client's profile, or 40% of a lower limit].
+    #[arg(long, value_name = "N")]
+    pub(crate) preview_chars: Option<String>,
+    /// Where results are saved [default: ~/.cache/cursor-mcp-response-proxy].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output_dir: Option<String>,
+    /// Whose limits hold: cursor, claude-code, codex, vscode or generic [default: cursor].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) client: Option<String>,
+    /// A rule for tools: another limit, always save, or never save. The first that fits decides.
+    #[arg(long, value_name = "GLOB=N|save|pass")]
+    pub(crate) tool_limit: Vec<String>,
+    /// Images and audio below this together count nothing and stay as they are [default: 1MiB].
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) media_limit: Option<String>,
+    /// What becomes of a tool's outputSchema: relax moves it to `_meta` [default: relax].
+    #[arg(long, value_name = "relax|keep")]
+    pub(crate) output_schema: Option<String>,
+    /// Large results of methods that no specification knows [default: error].
+    #[arg(long, value_name = "error|pass")]
+    pub(crate) unknown_results: Option<String>,
+    /// Offer the client a tool that reads saved results [default: off].
+    #[arg(long, value_name = "off|session|user")]
+    pub(crate) read_back: Option<String>,
+    /// Tools whose arguments may name a saved result, to be replaced by its text.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) pass_saved: Vec<String>,
+    /// How the client sees a path, for clients in containers.
+    #[arg(long, value_name = "FROM=TO")]
+    pub(crate) path_map: Vec<String>,
+    /// A file of regular expressions, one a line: what fits is taken out of previews and saved results.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) redact: Option<String>,
+    /// Saved results older than this are removed [default: 7d].
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) keep_for: Option<String>,
+    /// The most bytes of saved results; the oldest are removed first [default: 1GiB].
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_saved: Option<String>,
+    /// No saved result younger than this is removed [default: 10m].
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) keep_at_least: Option<String>,
+    /// The most bytes of one message; a larger one fails alone [default: 4GiB].
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_message_bytes: Option<String>,
+    /// How long answers are awaited after the client has closed [default: 10s].
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) drain: Option<String>,
+    /// Record the session as JSON lines, secrets taken out.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<String>,
+    /// What is logged on stderr: off, error, warn, info, debug or trace [default: warn].
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log: Option<String>,
+}
+
+const AFTER: &str = "Every option with one value has an environment variable: TOOLWAY_ and its name, as in \
+TOOLWAY_MAX_RESPONSE_CHARS. Older names are read too: CURSOR_MCP_RESPONSE_PROXY_MAX_RESPONSE_CHARS, _PREVIEW_CHARS, \
+_OUTPUT_DIR, _TIMEOUT_SECONDS, _SSE_READ_TIMEOUT_SECONDS. A flag wins over TOOLWAY_*, which wins over the older \
+name.\n\nExit codes: 0 done, or the client closed; 1 the server ended by itself; 2 usage; 4 the server could not be \
+started or reached; 130, 143 by signal.";
+
+/// Reads the arguments, the program's name first.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut command = Cli::command().after_help(AFTER);
+    if arguments.first().is_some_and(|name| is_drop_in(name)) {
+        command = command.name(DROP_IN).bin_name(DROP_IN);
+    }
+    Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)
+}
+
+fn is_drop_in(name: &OsString) -> bool {
+    Path::new(name).file_stem().is_some_and(|stem| stem == DROP_IN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &[&str]) -> Result<Cli, clap::Error> {
+        parse(line.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn everything_after_the_dashes_belongs_to_the_server() {
+        let cli = parsed(&["toolway", "stdio", "--env", "A=b=c", "--", "npx", "-y", "--log", "x"]).unwrap();
+        let Command::Stdio(args) = cli.command else { panic!() };
+        assert_eq!(args.upstream, ["npx", "-y", "--log", "x"]);
+        assert_eq!(args.env, ["A=b=c"]);
+        assert!(parsed(&["toolway", "stdio"]).is_err());
+    }
+
+    #[test]
+    fn a_link_of_the_older_name_shows_that_name() {
+        for name in ["/usr/bin/cursor-mcp-response-proxy", "cursor-mcp-response-proxy.exe"] {
+            let help = parsed(&[name, "stdio", "--help"]).unwrap_err().to_string();
+            assert!(help.contains("Usage: cursor-mcp-response-proxy stdio"), "{help}");
+        }
+    }
+}

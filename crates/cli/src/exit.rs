@@ -1,0 +1,78 @@
+//! Owns the exit codes. They are documented in the README and tested.
+
+use std::process::ExitCode;
+
+use toolway_proxy::Ending;
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// 0: what was asked was done; for a relay: the client closed.
+    Done,
+    /// 1: the upstream ended by itself, or something was not found.
+    Ended,
+    /// 2: the arguments, or the environment, are not right.
+    Usage,
+    /// 4: the upstream could not be started or reached.
+    NotStarted,
+    /// 128 and the number of the signal that ended the program.
+    Signal(u8),
+}
+
+impl Exit {
+    /// The code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Ended => 1,
+            Self::Usage => 2,
+            Self::NotStarted => 4,
+            Self::Signal(signal) => signal.saturating_add(128),
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+impl From<Ending> for Exit {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::ClientClosed => Self::Done,
+            Ending::UpstreamEnded => Self::Ended,
+            Ending::NotStarted => Self::NotStarted,
+            Ending::Signal(signal) => Self::Signal(u8::try_from(signal).unwrap_or(0)),
+        }
+    }
+}
+
+/// Says what is wrong with the arguments, or the help that was asked for.
+pub(crate) fn of_parsing(error: &clap::Error) -> Exit {
+    let printed = error.print();
+    if error.use_stderr() || printed.is_err() { Exit::Usage } else { Exit::Done }
+}
+
+/// Says on stderr why the program cannot do what was asked.
+pub(crate) fn complain(error: &dyn std::fmt::Display, hint: Option<&str>) {
+    use std::io::Write;
+    let mut stderr = std::io::stderr().lock();
+    writeln!(stderr, "error: {error}").ok();
+    if let Some(hint) = hint {
+        writeln!(stderr, "hint: {hint}").ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_as_documented() {
+        let codes =
+            [Exit::Done, Exit::Ended, Exit::Usage, Exit::NotStarted, Exit::Signal(2), Exit::Signal(15)];
+        assert_eq!(codes.map(Exit::code), [0, 1, 2, 4, 130, 143]);
+    }
+}

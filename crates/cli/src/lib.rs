@@ -1,0 +1,22 @@
+//! The command line: arguments and environment become running relays, and their end becomes an exit code.
+
+mod args;
+mod command;
+mod compose;
+mod exit;
+mod logs;
+mod units;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+pub use exit::Exit;
+
+/// Runs the program with these arguments, its name first.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let exit = match args::parse(arguments) {
+        Ok(args) => command::run(args),
+        Err(error) => exit::of_parsing(&error),
+    };
+    exit.into()
+}

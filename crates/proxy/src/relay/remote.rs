@@ -1,0 +1,1 @@
+//! Owns the relay in front of an HTTP or SSE server.
