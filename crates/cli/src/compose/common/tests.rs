@@ -51,7 +51,6 @@ fn bad_values_are_named_with_where_they_came_from() {
     );
     for flags in [
         ["--preview-chars", "0"],
-        ["--preview-chars", "-5"],
         ["--keep-for", "0d"],
         ["--max-saved", "1 parsec"],
         ["--tool-limit", "x"],
