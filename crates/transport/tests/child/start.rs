@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use toolway_transport::{Child, ChildConfig, Exit, StartError};
 
-use crate::support::{Outcome, config, line, rest, script, start};
+use crate::support::{DEADLINE, Outcome, config, line, rest, script, start};
 
 #[test]
 fn the_program_is_connected_by_its_pipes() -> Outcome {
@@ -77,7 +77,7 @@ fn what_cannot_be_started_is_said_with_the_reason() -> Outcome {
         let (child, mut stdout, stderr) = start(&config)?;
         assert_eq!(rest(&mut stdout)?, "");
         let exit = child.wait();
-        crate::support::until("the line on stderr", || Child::start_failure(exit, &stderr).is_some())?;
+        assert!(stderr.wait_end(DEADLINE));
         let failure =
             Child::start_failure(exit, &stderr).map(|failure| failure.to_string()).unwrap_or_default();
         assert!(failure.starts_with(&format!("cannot start {program}: {reason}")), "{failure}");
@@ -95,7 +95,8 @@ fn a_program_that_exits_125_by_itself_did_start() -> Outcome {
     let (child, mut stdout, stderr) = start(&script("echo 'no daemon' >&2; exit 125")?)?;
     rest(&mut stdout)?;
     assert_eq!(child.wait(), Exit::Code(125));
-    crate::support::until("stderr", || stderr.text() == "no daemon\n")?;
+    assert!(stderr.wait_end(DEADLINE));
+    assert_eq!(stderr.text(), "no daemon\n");
     assert!(Child::start_failure(Exit::Code(125), &stderr).is_none());
     Ok(())
 }
@@ -106,7 +107,8 @@ fn a_flood_on_stderr_does_not_block_the_answer() -> Outcome {
     let (child, mut stdout, stderr) = start(&script(flood)?)?;
     assert_eq!(line(&mut stdout)?, "answer");
     assert_eq!(child.wait(), Exit::Code(0));
-    crate::support::until("the last line", || stderr.text().ends_with("[3998976 more bytes]\nreason\n"))?;
+    assert!(stderr.wait_end(DEADLINE));
+    assert!(stderr.text().ends_with("[3998976 more bytes]\nreason\n"), "{}", stderr.text());
     assert!(stderr.text().len() < 1200);
     Ok(())
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use super::*;
 
 /// A reading end of each kind and a writer for it; a regular file has no writer, it is filled before.
-fn kinds() -> io::Result<Vec<(&'static str, File, Box<dyn Write + Send>)>> {
+type Kind = (&'static str, File, Box<dyn Write + Send>);
+
+fn kinds() -> io::Result<Vec<Kind>> {
     let (read, write) = io::pipe()?;
     let (own, client) = UnixStream::pair()?;
     Ok(vec![

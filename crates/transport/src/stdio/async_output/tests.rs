@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use super::*;
 
-fn kinds() -> io::Result<Vec<(&'static str, File, Box<dyn Read + Send>)>> {
+type Kind = (&'static str, File, Box<dyn Read + Send>);
+
+fn kinds() -> io::Result<Vec<Kind>> {
     let (read, write) = io::pipe()?;
     let (own, client) = UnixStream::pair()?;
     Ok(vec![
