@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
-use toolway_transport::{Child, ChildConfig, Exit, StartError};
+use toolway_transport::command::{FileSystem, Search, resolve};
+use toolway_transport::environment::environment;
+use toolway_transport::{Child, ChildConfig, Exit, Platform, StartError};
 
 use crate::support::{DEADLINE, Outcome, config, line, rest, script, start};
 
@@ -120,5 +122,51 @@ fn the_end_of_stdout_is_seen_while_the_program_runs() -> Outcome {
     assert_eq!(child.try_wait(), None);
     drop(child.take_stdin());
     assert_eq!(child.wait(), Exit::Code(3));
+    Ok(())
+}
+
+#[test]
+fn commands_are_found_in_the_real_file_system() -> Outcome {
+    let home = tempfile::tempdir()?;
+    let bin = home.path().join(".nvm/versions/node/v22.1.0/bin");
+    std::fs::create_dir_all(&bin)?;
+    let tool = bin.join("toolway-test-npx");
+    std::fs::write(&tool, "#!/bin/sh\necho found\n")?;
+    let mut search = Search {
+        path: Some("/usr/bin:/bin".as_ref()),
+        path_ext: None,
+        cwd: "/".as_ref(),
+        home: Some(home.path().as_os_str()),
+        platform: Platform::CURRENT,
+    };
+    let name = "toolway-test-npx".as_ref();
+    let error = resolve(name, &search, &FileSystem).err().ok_or("found too early")?;
+    assert_eq!(error.hint(), None, "a file that may not be executed is no proposal");
+
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755))?;
+    let error = resolve(name, &search, &FileSystem).err().ok_or("found too early")?;
+    assert_eq!(error.to_string(), "command not found: toolway-test-npx; searched: /usr/bin:/bin");
+    assert!(error.hint().is_some_and(|hint| hint.contains(&*tool.to_string_lossy())));
+
+    search.path = Some(bin.as_os_str());
+    let program = resolve(name, &search, &FileSystem)?;
+    let (child, mut stdout, _) = start(&ChildConfig { program, ..config("", &[])? })?;
+    assert_eq!(line(&mut stdout)?, "found");
+    assert_eq!(child.wait(), Exit::Code(0));
+    Ok(())
+}
+
+#[test]
+fn a_variable_that_a_server_misses_is_among_those_not_passed() -> Outcome {
+    let ours = [("PATH", "/usr/bin:/bin"), ("XDG_CONFIG_HOME", "/x")].map(|(n, v)| (n.into(), v.into()));
+    let needy = script("test -n \"$XDG_CONFIG_HOME\"")?;
+    for (inherit, expected, missed) in
+        [(false, Exit::Code(1), vec!["XDG_CONFIG_HOME"]), (true, Exit::Code(0), vec![])]
+    {
+        let environment = environment(ours.clone(), &[], inherit, Platform::CURRENT);
+        let (child, _stdout, _) = start(&ChildConfig { env: environment.variables, ..needy.clone() })?;
+        assert_eq!(child.wait(), expected);
+        assert_eq!(environment.not_passed, missed);
+    }
     Ok(())
 }
