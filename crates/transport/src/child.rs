@@ -10,6 +10,7 @@ mod windows;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -25,8 +26,9 @@ use windows::Process;
 use crate::process_group::{GRACE, StopSequence, StopStep};
 use crate::stderr_tail::StderrTail;
 
-/// What to start and how. All values are final: nothing is looked up or added.
-#[derive(Debug, Clone, Default)]
+/// What to start and how. All values are final: nothing is looked up or added. [`fmt::Debug`] shows neither
+/// arguments nor values of variables: they may be secrets.
+#[derive(Clone, Default)]
 pub struct ChildConfig {
     /// The program's path, see [`command::resolve`](crate::command::resolve).
     pub program: PathBuf,
@@ -40,6 +42,19 @@ pub struct ChildConfig {
     /// between us and the program and ends the whole process tree whatever happens to us. `None`: the program
     /// is our direct child. Not used on Windows, where a job object does this.
     pub supervise: Option<PathBuf>,
+}
+
+impl fmt::Debug for ChildConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { program, args, env, cwd, supervise } = self;
+        f.debug_struct("ChildConfig")
+            .field("program", program)
+            .field("args", &args.len())
+            .field("env", &env.keys())
+            .field("cwd", cwd)
+            .field("supervise", supervise)
+            .finish()
+    }
 }
 
 /// A running upstream. Dropping it ends by force whatever still runs.
@@ -147,7 +162,8 @@ impl Child {
         Exit::Unknown
     }
 
-    /// The reason, if this exit means that the supervisor could not start the program at all.
+    /// The reason, if this exit means that the supervisor could not start the program at all. To be asked when
+    /// stderr has ended, see [`StderrTail::wait_end`].
     pub fn start_failure(exit: Exit, stderr: &StderrTail) -> Option<StartError> {
         failure::from_supervisor(exit, &stderr.text())
     }
@@ -173,4 +189,20 @@ fn command(program: &std::path::Path, args: &[OsString]) -> Command {
     let mut command = Command::new(program);
     command.args(args);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_and_values_are_not_printed() {
+        let config = ChildConfig {
+            args: vec!["--token=hunter2".into()],
+            env: BTreeMap::from([("TOKEN".into(), "hunter2".into())]),
+            ..ChildConfig::default()
+        };
+        let text = format!("{config:?}");
+        assert!(!text.contains("hunter2") && text.contains("TOKEN"), "{text}");
+    }
 }

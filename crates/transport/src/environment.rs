@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 
 use crate::platform::Platform;
 
@@ -32,8 +33,8 @@ pub const fn base_names(platform: Platform) -> &'static [&'static str] {
     }
 }
 
-/// An upstream's environment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// An upstream's environment. [`fmt::Debug`] shows names only: values may be secrets.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     /// Exactly the variables that the upstream gets.
     pub variables: BTreeMap<OsString, OsString>,
@@ -47,6 +48,14 @@ impl Environment {
         let name = OsStr::new(name);
         let found = self.variables.iter().find(|(own, _)| same_name(own, name, platform));
         found.map(|(_, value)| value.as_os_str())
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { variables, not_passed } = self;
+        let names = variables.keys();
+        f.debug_struct("Environment").field("variables", &names).field("not_passed", not_passed).finish()
     }
 }
 
@@ -114,6 +123,12 @@ mod tests {
 
     const OURS: &Pairs =
         &[("PATH", "/bin"), ("HOME", "/h"), ("TOKEN", "secret"), ("path", "/x"), ("SHELL", "")];
+
+    #[test]
+    fn values_are_not_printed() {
+        let text = format!("{:?}", environment(owned(OURS), &[], true, Platform::Linux));
+        assert!(text.contains("TOKEN") && !text.contains("secret"), "{text}");
+    }
 
     #[test]
     fn only_the_base_passes_and_the_rest_is_named() {

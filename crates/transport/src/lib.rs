@@ -6,12 +6,14 @@ pub mod environment;
 mod platform;
 mod process_group;
 mod stderr_tail;
+mod stdio;
 pub mod supervisor;
 
 pub use child::{Child, ChildConfig, Exit, StartError};
 pub use platform::Platform;
 pub use process_group::{GRACE, StopSequence, StopStep};
 pub use stderr_tail::{StderrTail, TAIL_BYTES};
+pub use stdio::{AsyncInput, AsyncOutput, Input, Output};
 mod http;
 mod limits;
 mod transport;

@@ -2,7 +2,8 @@
 //! what the lines mean.
 
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// How much of stderr is kept: the last 8 KiB.
 pub const TAIL_BYTES: usize = 8 * 1024;
@@ -14,7 +15,13 @@ const READ_BYTES: usize = 16 * 1024;
 /// The end of what an upstream wrote to stderr. Clones share it: one thread drains, others read.
 #[derive(Debug, Clone, Default)]
 pub struct StderrTail {
-    buffer: Arc<Mutex<Buffer>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    buffer: Mutex<Buffer>,
+    ended: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -23,6 +30,8 @@ struct Buffer {
     /// Bytes of the line being written that were kept, and those that were not.
     line: usize,
     cut: u64,
+    /// Nothing more will come.
+    ended: bool,
 }
 
 impl StderrTail {
@@ -33,7 +42,13 @@ impl StderrTail {
 
     /// Reads `source` until it ends or fails, keeps its tail and hands each piece to `forward`. Blocking: for a
     /// thread of its own. A `forward` that waits makes the upstream wait.
-    pub fn drain(&self, mut source: impl Read, mut forward: impl FnMut(&[u8])) {
+    pub fn drain(&self, source: impl Read, forward: impl FnMut(&[u8])) {
+        self.read(source, forward);
+        self.lock().ended = true;
+        self.shared.ended.notify_all();
+    }
+
+    fn read(&self, mut source: impl Read, mut forward: impl FnMut(&[u8])) {
         let mut piece = vec![0; READ_BYTES];
         loop {
             match source.read(&mut piece) {
@@ -51,13 +66,24 @@ impl StderrTail {
 
     /// Adds bytes, cut anywhere.
     pub fn push(&self, bytes: &[u8]) {
-        self.buffer.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+        self.lock().push(bytes);
     }
 
     /// The kept lines: whole ones, at most [`TAIL_BYTES`]; invalid UTF-8 is replaced. The last one may lack its
     /// line ending. Empty when nothing was written.
     pub fn text(&self) -> String {
-        self.buffer.lock().unwrap_or_else(PoisonError::into_inner).text()
+        self.lock().text()
+    }
+
+    /// Waits until [`StderrTail::drain`] has come to the end, at most for `timeout`; whether it has. What an
+    /// upstream wrote just before it ended is complete only then.
+    pub fn wait_end(&self, timeout: Duration) -> bool {
+        let waited = self.shared.ended.wait_timeout_while(self.lock(), timeout, |buffer| !buffer.ended);
+        waited.unwrap_or_else(PoisonError::into_inner).0.ended
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Buffer> {
+        self.shared.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -181,6 +207,8 @@ mod tests {
         let tail = StderrTail::new();
         tail.drain(text.as_bytes(), |bytes| forwarded.extend_from_slice(bytes));
         assert_eq!(forwarded, text.as_bytes());
+        assert!(tail.wait_end(Duration::ZERO));
+        assert!(!StderrTail::new().wait_end(Duration::ZERO));
         assert!(tail.text().len() <= TAIL_BYTES);
     }
 }

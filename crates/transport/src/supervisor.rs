@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use crate::platform;
 
 /// The first argument that makes our binary a supervisor: `__supervise PARENT -- COMMAND [ARGS...]`.
+#[cfg(unix)]
 pub(crate) const SUPERVISE: &str = "__supervise";
 /// Exit code of a supervisor that could not start its command; the line on stderr that says why begins with
 /// [`CANNOT_START`].

@@ -130,6 +130,9 @@ pub enum Closed {
 /// Why a message was not taken, or a transport not made.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
+    /// The upstream's process could not be started.
+    #[error(transparent)]
+    Start(#[from] crate::child::StartError),
     /// The transport was closed.
     #[error("the transport is closed")]
     Closed,

@@ -17,6 +17,10 @@ use crate::supervisor::SUPERVISE;
 
 /// How long a supervisor gets, once its tree is dead, to end by itself and say how the upstream ended.
 const SUPERVISOR_END: Duration = Duration::from_millis(500);
+/// Fewer changes between the upstream and us with large results. Not more: the system grants each user 64 MiB of
+/// pipes and gives all of that user's programs smaller ones beyond.
+#[cfg(target_os = "linux")]
+const STDOUT_PIPE_BYTES: usize = 256 * 1024;
 /// How often to look where no event tells of the end.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// How often to look whether killed orphans have ended: they do within microseconds.

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -107,4 +108,27 @@ fn a_supervisor_that_was_told_to_end_ends_everything() -> Outcome {
         all_end(&relay.upstream)?;
     }
     Ok(())
+}
+
+#[test]
+fn a_relay_killed_while_it_starts_leaves_nothing() -> Outcome {
+    let marker = format!("1000.{}", std::process::id());
+    for round in 0..40 {
+        let mut relay = Command::new(supervised()?)
+            .args(["--", "/bin/sh", "-c", &format!("trap '' TERM; sleep {marker} & sleep {marker}")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        // At another moment of the start each time.
+        std::thread::park_timeout(Duration::from_micros(100 * round));
+        relay.kill()?;
+        relay.wait()?;
+    }
+    until("the end of every tree", || {
+        let listed = Command::new("ps").args(["-eo", "stat=,args="]).output();
+        let listed =
+            listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        !listed.is_empty() && !listed.lines().any(|line| line.contains(&marker) && !line.starts_with('Z'))
+    })
 }

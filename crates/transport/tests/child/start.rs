@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
-use toolway_transport::{Child, ChildConfig, Exit, StartError};
+use toolway_transport::command::{FileSystem, Search, resolve};
+use toolway_transport::environment::environment;
+use toolway_transport::{Child, ChildConfig, Exit, Platform, StartError};
 
-use crate::support::{Outcome, config, line, rest, script, start};
+use crate::support::{DEADLINE, Outcome, config, line, rest, script, start};
 
 #[test]
 fn the_program_is_connected_by_its_pipes() -> Outcome {
@@ -77,7 +79,7 @@ fn what_cannot_be_started_is_said_with_the_reason() -> Outcome {
         let (child, mut stdout, stderr) = start(&config)?;
         assert_eq!(rest(&mut stdout)?, "");
         let exit = child.wait();
-        crate::support::until("the line on stderr", || Child::start_failure(exit, &stderr).is_some())?;
+        assert!(stderr.wait_end(DEADLINE));
         let failure =
             Child::start_failure(exit, &stderr).map(|failure| failure.to_string()).unwrap_or_default();
         assert!(failure.starts_with(&format!("cannot start {program}: {reason}")), "{failure}");
@@ -95,7 +97,8 @@ fn a_program_that_exits_125_by_itself_did_start() -> Outcome {
     let (child, mut stdout, stderr) = start(&script("echo 'no daemon' >&2; exit 125")?)?;
     rest(&mut stdout)?;
     assert_eq!(child.wait(), Exit::Code(125));
-    crate::support::until("stderr", || stderr.text() == "no daemon\n")?;
+    assert!(stderr.wait_end(DEADLINE));
+    assert_eq!(stderr.text(), "no daemon\n");
     assert!(Child::start_failure(Exit::Code(125), &stderr).is_none());
     Ok(())
 }
@@ -106,7 +109,8 @@ fn a_flood_on_stderr_does_not_block_the_answer() -> Outcome {
     let (child, mut stdout, stderr) = start(&script(flood)?)?;
     assert_eq!(line(&mut stdout)?, "answer");
     assert_eq!(child.wait(), Exit::Code(0));
-    crate::support::until("the last line", || stderr.text().ends_with("[3998976 more bytes]\nreason\n"))?;
+    assert!(stderr.wait_end(DEADLINE));
+    assert!(stderr.text().ends_with("[3998976 more bytes]\nreason\n"), "{}", stderr.text());
     assert!(stderr.text().len() < 1200);
     Ok(())
 }
@@ -118,5 +122,51 @@ fn the_end_of_stdout_is_seen_while_the_program_runs() -> Outcome {
     assert_eq!(child.try_wait(), None);
     drop(child.take_stdin());
     assert_eq!(child.wait(), Exit::Code(3));
+    Ok(())
+}
+
+#[test]
+fn commands_are_found_in_the_real_file_system() -> Outcome {
+    let home = tempfile::tempdir()?;
+    let bin = home.path().join(".nvm/versions/node/v22.1.0/bin");
+    std::fs::create_dir_all(&bin)?;
+    let tool = bin.join("toolway-test-npx");
+    std::fs::write(&tool, "#!/bin/sh\necho found\n")?;
+    let mut search = Search {
+        path: Some("/usr/bin:/bin".as_ref()),
+        path_ext: None,
+        cwd: "/".as_ref(),
+        home: Some(home.path().as_os_str()),
+        platform: Platform::CURRENT,
+    };
+    let name = "toolway-test-npx".as_ref();
+    let error = resolve(name, &search, &FileSystem).err().ok_or("found too early")?;
+    assert_eq!(error.hint(), None, "a file that may not be executed is no proposal");
+
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755))?;
+    let error = resolve(name, &search, &FileSystem).err().ok_or("found too early")?;
+    assert_eq!(error.to_string(), "command not found: toolway-test-npx; searched: /usr/bin:/bin");
+    assert!(error.hint().is_some_and(|hint| hint.contains(&*tool.to_string_lossy())));
+
+    search.path = Some(bin.as_os_str());
+    let program = resolve(name, &search, &FileSystem)?;
+    let (child, mut stdout, _) = start(&ChildConfig { program, ..config("", &[])? })?;
+    assert_eq!(line(&mut stdout)?, "found");
+    assert_eq!(child.wait(), Exit::Code(0));
+    Ok(())
+}
+
+#[test]
+fn a_variable_that_a_server_misses_is_among_those_not_passed() -> Outcome {
+    let ours = [("PATH", "/usr/bin:/bin"), ("XDG_CONFIG_HOME", "/x")].map(|(n, v)| (n.into(), v.into()));
+    let needy = script("test -n \"$XDG_CONFIG_HOME\"")?;
+    for (inherit, expected, missed) in
+        [(false, Exit::Code(1), vec!["XDG_CONFIG_HOME"]), (true, Exit::Code(0), vec![])]
+    {
+        let environment = environment(ours.clone(), &[], inherit, Platform::CURRENT);
+        let (child, _stdout, _) = start(&ChildConfig { env: environment.variables, ..needy.clone() })?;
+        assert_eq!(child.wait(), expected);
+        assert_eq!(environment.not_passed, missed);
+    }
     Ok(())
 }
