@@ -4,21 +4,21 @@
 //!
 //! Specification 2025-11-25, "Transports", "Streamable HTTP"; specification 2026-07-28, "Streamable HTTP".
 
-mod body;
-mod client;
-mod config;
-mod conn;
+pub(crate) mod body;
+pub(crate) mod client;
+pub(crate) mod config;
+pub(crate) mod conn;
 mod exchange;
-mod failure;
+pub(crate) mod failure;
 mod io;
-mod listen;
-mod messages;
+pub(crate) mod listen;
+pub(crate) mod messages;
 mod pool;
 mod renew;
 mod session;
-mod shared;
-mod stream;
-mod target;
+pub(crate) mod shared;
+pub(crate) mod stream;
+pub(crate) mod target;
 mod tls;
 mod tools;
 

@@ -3,21 +3,23 @@
 mod child;
 pub mod command;
 pub mod environment;
-mod platform;
-mod process_group;
-mod stderr_tail;
-pub mod supervisor;
-
-pub use child::{Child, ChildConfig, Exit, StartError};
-pub use platform::Platform;
-pub use process_group::{GRACE, StopSequence, StopStep};
-pub use stderr_tail::{StderrTail, TAIL_BYTES};
 mod http;
 mod limits;
+pub mod memory;
+mod platform;
+mod process_group;
+mod sse_legacy;
+mod stderr_tail;
+pub mod supervisor;
 mod transport;
 
+pub use child::{Child, ChildConfig, Exit, StartError};
 pub use http::{Connector, HttpConfig, HttpTransport, Roots};
 pub use limits::{DEFAULT_MAX_IN_FLIGHT, DEFAULT_SSE_READ_TIMEOUT, DEFAULT_TIMEOUT};
+pub use platform::Platform;
+pub use process_group::{GRACE, StopSequence, StopStep};
+pub use sse_legacy::SseTransport;
+pub use stderr_tail::{StderrTail, TAIL_BYTES};
 pub use transport::{
     Closed, Failure, Inbound, Members, Outbound, Payload, StreamId, Transport, TransportError,
 };
