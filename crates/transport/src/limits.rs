@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 /// Connect, wait for response headers, silence inside a JSON body.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 /// No bytes on an event stream that a request waits for.
-pub const DEFAULT_SSE_READ_TIMEOUT: Duration = Duration::from_secs(300);
+pub const DEFAULT_SSE_READ_TIMEOUT: Duration = Duration::from_mins(5);
 /// Messages in flight at the same time, each on a connection of its own.
 pub const DEFAULT_MAX_IN_FLIGHT: usize = 128;
 
@@ -32,7 +32,7 @@ pub(crate) const RECONNECT_FIRST: Duration = Duration::from_secs(1);
 /// Longest delay before an event stream is opened again.
 pub(crate) const RECONNECT_MAX: Duration = Duration::from_secs(30);
 /// Longest delay that a server's `retry` can ask for.
-pub(crate) const RETRY_MAX: Duration = Duration::from_secs(60);
+pub(crate) const RETRY_MAX: Duration = Duration::from_mins(1);
 /// An answered request's stream may go on this long before its connection is given up.
 pub(crate) const STREAM_LINGER: Duration = Duration::from_secs(10);
 /// Time for ending the session and closing connections.

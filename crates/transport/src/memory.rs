@@ -99,13 +99,11 @@ impl Transport for MemoryEnd {
             if self.ended {
                 return None;
             }
-            match self.from_peer.recv().await {
-                Some(payload) => self.begin(payload),
-                None => {
-                    self.ended = true;
-                    return Some(Inbound::Closed { reason: Closed::Normal });
-                }
-            }
+            let Some(payload) = self.from_peer.recv().await else {
+                self.ended = true;
+                return Some(Inbound::Closed { reason: Closed::Normal });
+            };
+            self.begin(payload);
         }
     }
 

@@ -14,7 +14,7 @@ use self::session::{Session, Shared};
 use crate::http::HttpConfig;
 use crate::http::shared::Slot;
 use crate::limits::INBOUND_QUEUE;
-use crate::transport::{Closed, Inbound, Outbound, Transport, TransportError};
+use crate::transport::{Inbound, Life, Outbound, Transport, TransportError};
 
 /// A message that waits for the session's task.
 #[derive(Debug)]
@@ -36,8 +36,7 @@ pub struct SseTransport {
     /// Taken by the session's task when it starts.
     waiting: Option<mpsc::Receiver<Queued>>,
     tasks: JoinSet<()>,
-    closed: bool,
-    said_closed: bool,
+    life: Life,
 }
 
 impl SseTransport {
@@ -47,17 +46,17 @@ impl SseTransport {
         let (queue, waiting) = mpsc::channel(config.max_in_flight.saturating_mul(2).max(1));
         let shared = Arc::new(Shared::new(config, events)?);
         let tasks = JoinSet::new();
-        Ok(Self { shared, inbound, queue, waiting: Some(waiting), tasks, closed: false, said_closed: false })
+        Ok(Self { shared, inbound, queue, waiting: Some(waiting), tasks, life: Life::Open })
     }
 }
 
 impl Transport for SseTransport {
     fn ready(&self) -> bool {
-        !self.closed && self.queue.capacity() > 0 && self.shared.slots.free()
+        self.life == Life::Open && self.queue.capacity() > 0 && self.shared.slots.free()
     }
 
     fn send(&mut self, message: Outbound) -> Result<(), TransportError> {
-        if self.closed {
+        if self.life != Life::Open {
             return Err(TransportError::Closed);
         }
         if let Some(waiting) = self.waiting.take() {
@@ -70,12 +69,8 @@ impl Transport for SseTransport {
     }
 
     async fn receive(&mut self) -> Option<Inbound> {
-        if self.said_closed {
-            return None;
-        }
-        if self.closed {
-            self.said_closed = true;
-            return Some(Inbound::Closed { reason: Closed::Normal });
+        if self.life != Life::Open {
+            return self.life.end();
         }
         self.inbound.recv().await
     }
@@ -85,9 +80,10 @@ impl Transport for SseTransport {
     }
 
     async fn close(&mut self) {
-        if std::mem::replace(&mut self.closed, true) {
+        if self.life != Life::Open {
             return;
         }
+        self.life = Life::Closed;
         self.tasks.shutdown().await;
         self.shared.client.pool.clear();
         self.inbound.close();

@@ -30,7 +30,7 @@ use crate::transport::{Failure, Inbound, Members, StreamId, TransportError};
 /// Longest `endpoint`, in bytes.
 const MAX_ENDPOINT: usize = 8 * 1024;
 /// Nobody waits: a day, then the stream is opened anew when it is needed.
-const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
+const FOREVER: Duration = Duration::from_hours(24);
 
 /// Shared by the tasks of a transport.
 #[derive(Debug)]
@@ -159,6 +159,7 @@ impl Piece {
 }
 
 /// What happened next.
+#[expect(clippy::large_enum_variant, reason = "it lives for one turn of the loop")]
 enum Event {
     Message(Option<Queued>),
     Bytes(Bytes),
@@ -193,7 +194,8 @@ impl Session {
         let (text, rest) = timeout(shared.client.timeout, self.endpoint(&mut answer, &mut stream, &at))
             .await
             .map_err(|_elapsed| upstream(format!("{at} sent no endpoint event in time")))??;
-        let endpoint = at.join(&text).map_err(|error| upstream(format!("the endpoint of {at} is no URL: {error}")))?;
+        let endpoint =
+            at.join(&text).map_err(|error| upstream(format!("the endpoint of {at} is no URL: {error}")))?;
         if !endpoint.same_origin(&at) {
             return Err(upstream(format!(
                 "the endpoint of {at} is at another origin, {}: refused, nothing was sent there",
@@ -291,7 +293,8 @@ impl Session {
         let mut failure = self.take(&mut open, first).await.err();
         while failure.is_none() {
             // Counted from the last bytes, or from when somebody began to wait.
-            let silence = if self.messages.pending.is_empty() { FOREVER } else { self.shared.texts.sse_read_timeout };
+            let silence =
+                if self.messages.pending.is_empty() { FOREVER } else { self.shared.texts.sse_read_timeout };
             let event = tokio::select! {
                 queued = queue.recv() => Event::Message(queued),
                 Some(posted) = open.posts.join_next() => match posted {

@@ -35,7 +35,10 @@ async fn an_event_stream_gives_messages_and_then_the_answer() {
     assert_eq!(client.next().await, Got::Message(note.to_owned()));
     assert_eq!(client.next().await, Got::Message(ask.to_owned()));
     request.raw("data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":1,\"result\":{}}\n\n").await;
-    assert_eq!(client.next().await, Got::Message("{\"jsonrpc\":\"2.0\",\n\"id\":1,\"result\":{}}".to_owned()));
+    assert_eq!(
+        client.next().await,
+        Got::Message("{\"jsonrpc\":\"2.0\",\n\"id\":1,\"result\":{}}".to_owned())
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,11 +65,23 @@ async fn what_is_no_answer_fails_the_request_and_says_what_it_was() {
         ("text/html", "<p>Log in</p>", "answered HTML, not MCP (HTTP 200 OK from http://server.example/mcp)"),
         ("application/json", "<!doctype html>", "answered HTML, not MCP"),
         ("application/json", "", "answered nothing (HTTP 200 OK with an empty body"),
-        ("text/plain", "hello there", "answered what is not MCP (HTTP 200 OK from http://server.example/mcp, text/plain): hello there"),
+        (
+            "text/plain",
+            "hello there",
+            "answered what is not MCP (HTTP 200 OK from http://server.example/mcp, text/plain): hello there",
+        ),
         ("application/json", "{\"a\":1}", "answered what is not MCP"),
-        ("application/json", "{\"jsonrpc\":\"2.0\",\"id\":1,\"res", "was cut short after 27 bytes"),
-        ("application/json", "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}", "answered, but not this request"),
-        ("application/json", "{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}", "answered, but not this request"),
+        ("application/json", "{\"jsonrpc\":\"2.0\",\"id\":1,\"res", "was cut short after 28 bytes"),
+        (
+            "application/json",
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}",
+            "answered, but not this request",
+        ),
+        (
+            "application/json",
+            "{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}",
+            "answered, but not this request",
+        ),
         ("text/event-stream", ": nothing\n\n", "ended before the answer: the server closed it"),
         ("text/event-stream", "data: not json\n\n", "ended before the answer"),
     ] {
@@ -92,9 +107,13 @@ async fn what_is_no_answer_fails_the_request_and_says_what_it_was() {
 async fn an_error_without_id_belongs_to_the_only_request() {
     let mut server = Server::memory();
     let mut client = Client::started(&mut server).await.unwrap();
-    for (status, id) in [("200 OK", "null"), ("400 Bad Request", "null"), ("500 Internal Server Error", "null")] {
+    for (status, id) in
+        [("200 OK", "null"), ("400 Bad Request", "null"), ("500 Internal Server Error", "null")]
+    {
         client.call(1).unwrap();
-        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32600,"message":"no \u00fc","data":[1.0]}}}}"#);
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32600,"message":"no \u00fc","data":[1.0]}}}}"#
+        );
         server.next().await.answer(status, "content-type: application/json\r\n", &body).await;
         loop {
             match client.next().await {
@@ -171,7 +190,8 @@ async fn a_large_answer_comes_in_bounded_pieces_before_it_is_complete() {
 
 /// What comes out when the answer's bytes are cut so, as chunks of HTTP.
 fn delivered(body: &str, kind: &str, cuts: &[usize]) -> Vec<Got> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let mut server = Server::memory();
         let mut client = Client::http(&server).unwrap();
@@ -179,7 +199,8 @@ fn delivered(body: &str, kind: &str, cuts: &[usize]) -> Vec<Got> {
         let request = server.next().await;
         let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n");
         request.raw(head).await;
-        let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % (body.len() + 1)).chain([0, body.len()]).collect();
+        let mut ends: Vec<usize> =
+            cuts.iter().map(|cut| cut % (body.len() + 1)).chain([0, body.len()]).collect();
         ends.sort_unstable();
         for pair in ends.windows(2).filter(|pair| pair[0] < pair[1]) {
             let part = &body.as_bytes()[pair[0]..pair[1]];

@@ -35,8 +35,10 @@ pub(crate) fn config(server: &Server) -> io::Result<HttpConfig> {
     let url = format!("{}/mcp?key=hidden", server.origin);
     let mut config = HttpConfig::new(&url).map_err(io::Error::other)?;
     config.connector = server.connector.clone();
-    config.headers =
-        vec![("Authorization".to_owned(), Secret::new(format!("Bearer {TOKEN}"))), ("X-Team".to_owned(), Secret::new("blue"))];
+    config.headers = vec![
+        ("Authorization".to_owned(), Secret::new(format!("Bearer {TOKEN}"))),
+        ("X-Team".to_owned(), Secret::new("blue")),
+    ];
     Ok(config)
 }
 
@@ -126,7 +128,12 @@ impl<T: Transport> Client<T> {
                 }
                 Inbound::Failed { ids, failure } => {
                     let ids = ids.iter().map(|id| String::from_utf8_lossy(id.raw()).into_owned()).collect();
-                    return Got::Failed { ids, code: failure.code, text: failure.message, data: failure.data };
+                    return Got::Failed {
+                        ids,
+                        code: failure.code,
+                        text: failure.message,
+                        data: failure.data,
+                    };
                 }
                 Inbound::Ready => return Got::Ready,
                 Inbound::Closed { .. } => return Got::Closed,

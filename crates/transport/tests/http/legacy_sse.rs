@@ -76,7 +76,12 @@ async fn the_endpoint_is_resolved_against_the_stream() {
 
 #[tokio::test(start_paused = true)]
 async fn an_endpoint_elsewhere_is_refused_before_anything_goes_there() {
-    for endpoint in ["http://evil.example/x?s=hidden", "https://server.example/x", "//evil.example/x", "http://server.example:81/"] {
+    for endpoint in [
+        "http://evil.example/x?s=hidden",
+        "https://server.example/x",
+        "//evil.example/x",
+        "http://server.example:81/",
+    ] {
         let mut server = Server::memory();
         let mut client = sse(&server);
         client.call(1).unwrap();
@@ -118,7 +123,12 @@ async fn a_lost_stream_fails_what_waits_and_the_next_message_begins_anew() {
 #[tokio::test(start_paused = true)]
 async fn a_start_that_fails_answers_the_first_request() {
     for (status, headers, body, expected) in [
-        ("401 Unauthorized", "www-authenticate: Bearer\r\n", "", "HTTP 401 Unauthorized from http://server.example/sse"),
+        (
+            "401 Unauthorized",
+            "www-authenticate: Bearer\r\n",
+            "",
+            "HTTP 401 Unauthorized from http://server.example/sse",
+        ),
         ("404 Not Found", "", "gone", "HTTP 404 Not Found from http://server.example/sse: gone"),
         ("200 OK", "content-type: text/html\r\n", "<p>", "answered HTML, not MCP"),
         ("200 OK", "content-type: application/json\r\n", "{}", "answered what is not MCP"),
@@ -151,7 +161,7 @@ async fn a_post_that_is_refused_fails_its_request_only() {
 async fn silence_while_somebody_waits_ends_the_session_and_idling_does_not() {
     let mut server = Server::memory();
     let (mut client, stream) = started(&mut server).await;
-    tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
+    tokio::time::sleep(std::time::Duration::from_hours(1)).await;
     assert!(!stream.gone.is_cancelled());
     client.call(1).unwrap();
     let began = tokio::time::Instant::now();

@@ -9,6 +9,6 @@ mod connections;
 mod legacy_sse;
 mod modern;
 mod refusals;
-mod sessions;
 mod server;
+mod sessions;
 mod streams;

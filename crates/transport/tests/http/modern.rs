@@ -120,7 +120,10 @@ async fn a_call_whose_headers_are_stale_is_sent_again_with_new_ones() {
     assert_eq!(seen.header("mcp-param-region"), Some("us"));
     seen.answer("400 Bad Request", "content-type: application/json\r\n", error).await;
     let got = client.next().await;
-    assert!(matches!(&got, Got::Failed { code: -32020, text, .. } if text == "Mcp-Param-Region is missing"), "{got:?}");
+    assert!(
+        matches!(&got, Got::Failed { code: -32020, text, .. } if text == "Mcp-Param-Region is missing"),
+        "{got:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,7 +140,7 @@ async fn cancelling_closes_the_stream_and_sends_nothing() {
     client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#).unwrap();
     call.gone.cancelled().await;
     assert_eq!(client.next().await, Got::Aborted);
-    tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
+    tokio::time::sleep(std::time::Duration::from_hours(1)).await;
     assert!(!listen.gone.is_cancelled(), "a subscription is idle by nature");
     listen.raw(event(&result(2))).await;
     assert_eq!(client.next().await, Got::Message(result(2)));
@@ -165,9 +168,13 @@ async fn a_broken_stream_is_not_resumed_and_there_is_no_session_to_end() {
 async fn the_specifications_errors_are_handed_on_with_their_bytes() {
     let mut server = Server::memory();
     let mut client = Client::http(&server).unwrap();
-    for (status, code) in [("400 Bad Request", -32020), ("400 Bad Request", -32022), ("404 Not Found", -32601)] {
+    for (status, code) in
+        [("400 Bad Request", -32020), ("400 Bad Request", -32022), ("404 Not Found", -32601)]
+    {
         client.send(&request(1, "server/discover", "")).unwrap();
-        let body = format!(r#"{{"jsonrpc":"2.0", "id":1,"error":{{"code":{code},"message":"m","data":{{"supported":[]}}}}}}"#);
+        let body = format!(
+            r#"{{"jsonrpc":"2.0", "id":1,"error":{{"code":{code},"message":"m","data":{{"supported":[]}}}}}}"#
+        );
         server.next().await.answer(status, "content-type: application/json\r\n", &body).await;
         assert_eq!(client.next().await, Got::Message(body));
     }

@@ -14,7 +14,13 @@ async fn t07a_a_refusal_names_status_and_scope_and_is_not_retried() {
     let headers = "content-type: application/json\r\nwww-authenticate: Bearer scope=\"repo\"\r\n";
     server.next().await.answer("403 Forbidden", headers, &body).await;
     let text = client.failure(&["7"]).await.unwrap();
-    for part in ["HTTP 403 Forbidden", "insufficient_scope", "need repo, not [redacted]", "Bearer scope=\"repo\"", "--header Authorization="] {
+    for part in [
+        "HTTP 403 Forbidden",
+        "insufficient_scope",
+        "need repo, not [redacted]",
+        "Bearer scope=\"repo\"",
+        "--header Authorization=",
+    ] {
         assert!(text.contains(part), "{part} in {text}");
     }
     client.call(8).unwrap();
@@ -103,7 +109,10 @@ async fn redirects_to_another_origin_carry_no_secret() {
     assert_eq!(client.next().await, Got::Message(result(1)));
     client.call(2).unwrap();
     let request = server.next().await;
-    assert_eq!((request.header("host"), request.header("mcp-session-id")), (Some("server.example"), Some("S1")));
+    assert_eq!(
+        (request.header("host"), request.header("mcp-session-id")),
+        (Some("server.example"), Some("S1"))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,8 +120,16 @@ async fn a_redirect_that_loses_the_body_or_the_encryption_is_refused() {
     let mut server = Server::memory();
     let mut client = Client::started(&mut server).await.unwrap();
     for (status, location, expected) in [
-        ("301 Moved", "/new?key=hidden2", "HTTP 301: http://server.example/mcp redirects to http://server.example/new; use that URL"),
-        ("302 Found", "https://login.example/start?state=1", "redirects to https://login.example/start; use that URL"),
+        (
+            "301 Moved",
+            "/new?key=hidden2",
+            "HTTP 301: http://server.example/mcp redirects to http://server.example/new; use that URL",
+        ),
+        (
+            "302 Found",
+            "https://login.example/start?state=1",
+            "redirects to https://login.example/start; use that URL",
+        ),
         ("303 See Other", "/x", "use that URL"),
         ("307 Temporary Redirect", "ftp://x/", "redirects to where one cannot go: its scheme is ftp"),
         ("307 Temporary Redirect", "http://user:hidden@x/", "it holds a user or a password"),

@@ -18,7 +18,8 @@ pub(crate) struct Server {
     pub(crate) connector: Connector,
     pub(crate) origin: String,
     requests: mpsc::Receiver<Request>,
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
+    killed: CancellationToken,
 }
 
 pub(crate) struct Request {
@@ -47,26 +48,31 @@ impl Server {
             }
         });
         let origin = "http://server.example".to_owned();
-        Self { connector: Connector::Memory(to_server), origin, requests, _tasks: tasks }
-    }
-
-    pub(crate) async fn tcp() -> io::Result<Self> {
-        Self::on(TcpListener::bind("127.0.0.1:0").await?)
+        Self {
+            connector: Connector::Memory(to_server),
+            origin,
+            requests,
+            tasks,
+            killed: CancellationToken::new(),
+        }
     }
 
     pub(crate) fn on(listener: TcpListener) -> io::Result<Self> {
         let origin = format!("http://{}", listener.local_addr()?);
         let (found, requests) = mpsc::channel(256);
         let mut tasks = JoinSet::new();
+        let killed = CancellationToken::new();
+        let kill = killed.clone();
         tasks.spawn(async move {
             let mut serving = JoinSet::new();
             let mut number = 0;
-            while let Ok((stream, _)) = listener.accept().await {
+            while let Some(Ok((stream, _))) = kill.run_until_cancelled(listener.accept()).await {
                 serving.spawn(connection(Box::new(stream), number, found.clone()));
                 number += 1;
             }
+            serving.shutdown().await;
         });
-        Ok(Self { connector: Connector::Tcp, origin, requests, _tasks: tasks })
+        Ok(Self { connector: Connector::Tcp, origin, requests, tasks, killed })
     }
 
     /// The next request, whatever connection it comes on.
@@ -75,6 +81,12 @@ impl Server {
             Some(request) => request,
             None => std::future::pending().await,
         }
+    }
+
+    /// Ends like a server that is killed: its port and its connections are closed.
+    pub(crate) async fn kill(mut self) {
+        self.killed.cancel();
+        while self.tasks.join_next().await.is_some() {}
     }
 
     /// A request that has come already.

@@ -2,7 +2,9 @@
 
 use toolway_transport::Transport;
 
-use crate::client::{Client, Got, INITIALIZE, INITIALIZED, TOKEN, answer_initialize, call, config, event, result};
+use crate::client::{
+    Client, Got, INITIALIZE, INITIALIZED, TOKEN, answer_initialize, call, config, event, result,
+};
 use crate::server::Server;
 
 #[tokio::test(start_paused = true)]
@@ -63,8 +65,12 @@ async fn nothing_is_sent_before_the_answer_to_initialize_and_the_acknowledgement
         settle().await;
         assert!(server.already().is_none(), "the handshake comes first");
         if streamed {
-            request.raw("HTTP/1.1 200 OK\r\nmcp-session-id: S1\r\ncontent-type: text/event-stream\r\n\r\n").await;
-            request.raw(event(r#"{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":"2025-06-18"}}"#)).await;
+            request
+                .raw("HTTP/1.1 200 OK\r\nmcp-session-id: S1\r\ncontent-type: text/event-stream\r\n\r\n")
+                .await;
+            request
+                .raw(event(r#"{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":"2025-06-18"}}"#))
+                .await;
         } else {
             answer_initialize(&request, "S1").await;
         }
@@ -107,9 +113,15 @@ async fn an_acknowledgement_that_never_comes_holds_nobody_up_for_long() {
 #[tokio::test(start_paused = true)]
 async fn t07b_a_forgotten_session_is_begun_anew_once_and_the_call_retried_once() {
     for (status, body) in [
-        ("404 Not Found", r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32001,"message":"Session not found"}}"#),
+        (
+            "404 Not Found",
+            r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32001,"message":"Session not found"}}"#,
+        ),
         ("404 Not Found", ""),
-        ("400 Bad Request", r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid session ID"}}"#),
+        (
+            "400 Bad Request",
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid session ID"}}"#,
+        ),
     ] {
         let mut server = Server::memory();
         let mut client = Client::started(&mut server).await.unwrap();
@@ -266,7 +278,11 @@ async fn a_refused_notification_answers_nobody() {
     }
     client.send(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#).unwrap();
     let request = server.next().await;
-    assert_eq!(request.header("mcp-session-id"), Some("S1"), "answers to the server's requests go to the session");
+    assert_eq!(
+        request.header("mcp-session-id"),
+        Some("S1"),
+        "answers to the server's requests go to the session"
+    );
     request.accepted().await;
     client.call(1).unwrap();
     server.next().await.json(&result(1)).await;
