@@ -19,6 +19,12 @@ pub(crate) const POOL_IDLE: Duration = Duration::from_secs(30);
 pub(crate) const POOL_MAX: usize = 128;
 /// A server's `Keep-Alive: timeout=N` is cut by this, so that the two ends do not race.
 pub(crate) const KEEP_ALIVE_MARGIN: Duration = Duration::from_secs(1);
+/// TCP asks an idle peer after this time whether it is there.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+pub(crate) const KEEPALIVE_IDLE: Duration = Duration::from_mins(1);
+/// And asks again this often; the system gives up after some 8 questions.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+pub(crate) const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// Redirects that are followed for one message.
 pub(crate) const MAX_REDIRECTS: usize = 5;
 /// Bytes of an error answer that are read.

@@ -9,6 +9,9 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+use crate::limits::{KEEPALIVE_IDLE, KEEPALIVE_INTERVAL};
+
 /// A handle on one stream; it is closed with the last one.
 #[derive(Debug, Clone)]
 pub(crate) struct Tcp(Arc<TcpStream>);
@@ -18,6 +21,7 @@ impl Tcp {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY could not be set");
         }
+        keep_alive(&stream);
         Self(Arc::new(stream))
     }
 
@@ -41,6 +45,22 @@ impl Tcp {
         false
     }
 }
+
+/// A peer that is gone without a word (a router restarted, a machine slept) is found out in about two minutes,
+/// however long the answer may take.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn keep_alive(stream: &TcpStream) {
+    use rustix::net::sockopt;
+    let set = sockopt::set_socket_keepalive(stream, true)
+        .and_then(|()| sockopt::set_tcp_keepidle(stream, KEEPALIVE_IDLE))
+        .and_then(|()| sockopt::set_tcp_keepintvl(stream, KEEPALIVE_INTERVAL));
+    if let Err(error) = set {
+        tracing::debug!(%error, "TCP keep-alive could not be set");
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn keep_alive(_: &TcpStream) {}
 
 impl AsyncRead for Tcp {
     fn poll_read(

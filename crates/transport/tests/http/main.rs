@@ -12,3 +12,4 @@ mod refusals;
 mod server;
 mod sessions;
 mod streams;
+mod tls;

@@ -7,6 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use toolway_transport::Connector;
 
@@ -55,6 +56,24 @@ impl Server {
             tasks,
             killed: CancellationToken::new(),
         }
+    }
+
+    /// One TLS connection after the other over `listener`.
+    pub(crate) fn tls(listener: TcpListener, acceptor: TlsAcceptor) -> io::Result<Self> {
+        let origin = format!("https://localhost:{}", listener.local_addr()?.port());
+        let (found, requests) = mpsc::channel(256);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut serving = JoinSet::new();
+            let mut number = 0;
+            while let Ok((stream, _)) = listener.accept().await {
+                if let Ok(stream) = acceptor.accept(stream).await {
+                    serving.spawn(connection(Box::new(stream), number, found.clone()));
+                    number += 1;
+                }
+            }
+        });
+        Ok(Self { connector: Connector::Tcp, origin, requests, tasks, killed: CancellationToken::new() })
     }
 
     pub(crate) fn on(listener: TcpListener) -> io::Result<Self> {
