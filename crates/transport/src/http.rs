@@ -4,21 +4,22 @@
 //!
 //! Specification 2025-11-25, "Transports", "Streamable HTTP"; specification 2026-07-28, "Streamable HTTP".
 
-mod body;
-mod client;
-mod config;
-mod conn;
+pub(crate) mod body;
+pub(crate) mod client;
+pub(crate) mod config;
+pub(crate) mod conn;
 mod exchange;
-mod failure;
+pub(crate) mod failure;
 mod io;
-mod listen;
-mod messages;
+pub(crate) mod listen;
+pub(crate) mod messages;
 mod pool;
 mod renew;
 mod session;
-mod shared;
-mod stream;
-mod target;
+pub(crate) mod shared;
+pub(crate) mod stream;
+pub(crate) mod target;
+mod tcp;
 mod tls;
 mod tools;
 
@@ -45,7 +46,7 @@ use self::exchange::{Job, Modern, Role};
 use self::session::PROTOCOL_VERSION;
 use self::shared::{Flight, Shared};
 use crate::limits::{CLOSE_TIME, INBOUND_QUEUE, INITIALIZED_WAIT, MAX_PARAM_BODY};
-use crate::transport::{Closed, Inbound, Members, Outbound, Transport, TransportError};
+use crate::transport::{Inbound, Life, Members, Outbound, Transport, TransportError};
 
 const METHOD: HeaderName = HeaderName::from_static(header::METHOD);
 const NAME: HeaderName = HeaderName::from_static(header::NAME);
@@ -68,8 +69,7 @@ pub struct HttpTransport {
     /// The revision that the last modern request named.
     modern_version: Option<String>,
     listening: bool,
-    closed: bool,
-    said_closed: bool,
+    life: Life,
 }
 
 impl HttpTransport {
@@ -84,8 +84,7 @@ impl HttpTransport {
             legacy: false,
             modern_version: None,
             listening: false,
-            closed: false,
-            said_closed: false,
+            life: Life::Open,
         })
     }
 
@@ -204,11 +203,11 @@ impl HttpTransport {
 
 impl Transport for HttpTransport {
     fn ready(&self) -> bool {
-        !self.closed && self.shared.slots.free()
+        self.life == Life::Open && self.shared.slots.free()
     }
 
     fn send(&mut self, message: Outbound) -> Result<(), TransportError> {
-        if self.closed {
+        if self.life != Life::Open {
             return Err(TransportError::Closed);
         }
         while self.tasks.try_join_next().is_some() {}
@@ -232,12 +231,8 @@ impl Transport for HttpTransport {
     }
 
     async fn receive(&mut self) -> Option<Inbound> {
-        if self.said_closed {
-            return None;
-        }
-        if self.closed {
-            self.said_closed = true;
-            return Some(Inbound::Closed { reason: Closed::Normal });
+        if self.life != Life::Open {
+            return self.life.end();
         }
         // The transport itself holds a sender, so the queue never ends by itself.
         self.inbound.recv().await
@@ -248,9 +243,10 @@ impl Transport for HttpTransport {
     }
 
     async fn close(&mut self) {
-        if std::mem::replace(&mut self.closed, true) {
+        if self.life != Life::Open {
             return;
         }
+        self.life = Life::Closed;
         self.tasks.shutdown().await;
         self.end_session().await;
         self.shared.client.pool.clear();

@@ -3,23 +3,25 @@
 mod child;
 pub mod command;
 pub mod environment;
+mod http;
+mod limits;
+pub mod memory;
 mod platform;
 mod process_group;
+mod sse_legacy;
 mod stderr_tail;
 mod stdio;
 pub mod supervisor;
-
-pub use child::{Child, ChildConfig, Exit, StartError};
-pub use platform::Platform;
-pub use process_group::{GRACE, StopSequence, StopStep};
-pub use stderr_tail::{StderrTail, TAIL_BYTES};
-pub use stdio::{AsyncInput, AsyncOutput, Input, Output};
-mod http;
-mod limits;
 mod transport;
 
+pub use child::{Child, ChildConfig, Exit, StartError};
 pub use http::{Connector, HttpConfig, HttpTransport, Roots};
 pub use limits::{DEFAULT_MAX_IN_FLIGHT, DEFAULT_SSE_READ_TIMEOUT, DEFAULT_TIMEOUT};
+pub use platform::Platform;
+pub use process_group::{GRACE, StopSequence, StopStep};
+pub use sse_legacy::SseTransport;
+pub use stderr_tail::{StderrTail, TAIL_BYTES};
+pub use stdio::{AsyncInput, AsyncOutput, Input, Output};
 pub use transport::{
     Closed, Failure, Inbound, Members, Outbound, Payload, StreamId, Transport, TransportError,
 };

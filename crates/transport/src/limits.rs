@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 /// Connect, wait for response headers, silence inside a JSON body.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 /// No bytes on an event stream that a request waits for.
-pub const DEFAULT_SSE_READ_TIMEOUT: Duration = Duration::from_secs(300);
+pub const DEFAULT_SSE_READ_TIMEOUT: Duration = Duration::from_mins(5);
 /// Messages in flight at the same time, each on a connection of its own.
 pub const DEFAULT_MAX_IN_FLIGHT: usize = 128;
 
@@ -19,6 +19,12 @@ pub(crate) const POOL_IDLE: Duration = Duration::from_secs(30);
 pub(crate) const POOL_MAX: usize = 128;
 /// A server's `Keep-Alive: timeout=N` is cut by this, so that the two ends do not race.
 pub(crate) const KEEP_ALIVE_MARGIN: Duration = Duration::from_secs(1);
+/// TCP asks an idle peer after this time whether it is there.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+pub(crate) const KEEPALIVE_IDLE: Duration = Duration::from_mins(1);
+/// And asks again this often; the system gives up after some 8 questions.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+pub(crate) const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// Redirects that are followed for one message.
 pub(crate) const MAX_REDIRECTS: usize = 5;
 /// Bytes of an error answer that are read.
@@ -32,7 +38,7 @@ pub(crate) const RECONNECT_FIRST: Duration = Duration::from_secs(1);
 /// Longest delay before an event stream is opened again.
 pub(crate) const RECONNECT_MAX: Duration = Duration::from_secs(30);
 /// Longest delay that a server's `retry` can ask for.
-pub(crate) const RETRY_MAX: Duration = Duration::from_secs(60);
+pub(crate) const RETRY_MAX: Duration = Duration::from_mins(1);
 /// An answered request's stream may go on this long before its connection is given up.
 pub(crate) const STREAM_LINGER: Duration = Duration::from_secs(10);
 /// Time for ending the session and closing connections.

@@ -45,6 +45,10 @@ impl Payload {
 
 /// What the payload holds.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one message is the rule, and boxing it would cost an allocation"
+)]
 pub enum Members {
     /// One message.
     One(Envelope),
@@ -105,6 +109,25 @@ pub enum Inbound {
         /// Why.
         reason: Closed,
     },
+}
+
+/// How far the end of a transport has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Life {
+    #[default]
+    Open,
+    /// Closed, and its reader does not know yet.
+    Closed,
+    /// Closed, and its reader was told.
+    Told,
+}
+
+impl Life {
+    /// What the reader of a transport that is not open any more gets now.
+    pub(crate) fn end(&mut self) -> Option<Inbound> {
+        let told = std::mem::replace(self, Self::Told) == Self::Told;
+        (!told).then_some(Inbound::Closed { reason: Closed::Normal })
+    }
 }
 
 /// A JSON-RPC error in the making.

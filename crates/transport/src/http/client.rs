@@ -140,7 +140,11 @@ impl Client {
             }
             let sent = timeout(self.timeout, conn.exchange(request, call.written)).await;
             match sent {
-                Err(_elapsed) => return Err(CallError::Silent),
+                Err(_elapsed) => {
+                    // The way to the server may be dead: connections of the same age are not to be trusted.
+                    self.pool.clear();
+                    return Err(CallError::Silent);
+                }
                 Ok(Ok(response)) => return Ok(Answer::new(conn, response, Arc::clone(&self.pool))),
                 Ok(Err(error)) => {
                     let unsent = error.message().is_some();

@@ -1,5 +1,6 @@
 //! What an HTTP or SSE transport is made of, validated. It must not know where the values come from.
 
+use std::fmt;
 use std::time::Duration;
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, USER_AGENT};
@@ -14,7 +15,7 @@ use crate::limits::{DEFAULT_MAX_IN_FLIGHT, DEFAULT_SSE_READ_TIMEOUT, DEFAULT_TIM
 use crate::transport::TransportError;
 
 /// Configuration of [`crate::HttpTransport`] and [`crate::SseTransport`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct HttpConfig {
     /// The MCP endpoint, or for SSE the event stream. http or https, without user and password.
     pub url: Url,
@@ -30,6 +31,22 @@ pub struct HttpConfig {
     pub connector: Connector,
     /// Which certificate authorities are trusted.
     pub roots: Roots,
+}
+
+impl fmt::Debug for HttpConfig {
+    /// Without the query of the URL, which may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut url = self.url.clone();
+        url.set_query(None);
+        f.debug_struct("HttpConfig")
+            .field("url", &url.as_str())
+            .field("headers", &self.headers)
+            .field("timeout", &self.timeout)
+            .field("sse_read_timeout", &self.sse_read_timeout)
+            .field("max_in_flight", &self.max_in_flight)
+            .field("connector", &self.connector)
+            .finish_non_exhaustive()
+    }
 }
 
 impl HttpConfig {
@@ -141,8 +158,9 @@ mod tests {
     }
 
     #[test]
-    fn no_debug_output_shows_a_header_value() {
-        let config = config(&[("Authorization", "Bearer s3cret-token")]);
+    fn no_debug_output_shows_a_header_value_or_a_query() {
+        let mut config = config(&[("Authorization", "Bearer s3cret-token")]);
+        config.url.set_query(Some("key=s3cret"));
         assert!(!format!("{config:?}").contains("s3cret"));
         assert!(!format!("{:?}", config.own_headers("a/b").unwrap()).contains("s3cret"));
     }

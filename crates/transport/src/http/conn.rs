@@ -19,6 +19,7 @@ use super::body::RequestBody;
 use super::io::Io;
 use super::pool::Pool;
 use super::target::Origin;
+use super::tcp::Tcp;
 use crate::limits::{KEEP_ALIVE_MARGIN, POOL_IDLE, READ_BUFFER};
 
 /// A connection and the half that drives it.
@@ -31,13 +32,15 @@ pub(crate) struct Conn {
     idle: Duration,
     sender: SendRequest<RequestBody>,
     driver: Option<Connection<Io, RequestBody>>,
+    tcp: Option<Tcp>,
 }
 
 impl Conn {
     pub(crate) async fn handshake(origin: Arc<Origin>, io: Io) -> hyper::Result<Self> {
+        let tcp = io.tcp();
         let (sender, driver) = http1::Builder::new().max_buf_size(READ_BUFFER).handshake(io).await?;
         let driver = Some(driver);
-        Ok(Self { origin, reused: false, expires: Instant::now(), idle: POOL_IDLE, sender, driver })
+        Ok(Self { origin, reused: false, expires: Instant::now(), idle: POOL_IDLE, sender, driver, tcp })
     }
 
     fn drive(&mut self, cx: &mut Context<'_>) {
@@ -55,6 +58,11 @@ impl Conn {
     pub(crate) fn is_idle(&mut self) -> bool {
         self.drive(&mut Context::from_waker(Waker::noop()));
         self.driver.is_some() && self.sender.is_ready()
+    }
+
+    /// The connection can carry the next request, as far as the system knows at this moment.
+    pub(crate) fn is_usable(&mut self) -> bool {
+        self.is_idle() && !self.tcp.as_ref().is_some_and(Tcp::is_closed)
     }
 
     /// Sends `request`, and waits for the head of the answer. An error that still holds the request says that

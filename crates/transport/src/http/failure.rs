@@ -231,7 +231,7 @@ mod tests {
         Texts {
             secrets: secrets.iter().map(|text| Secret::new(*text)).collect(),
             has_authorization: false,
-            timeout: Duration::from_secs(120),
+            timeout: Duration::from_mins(2),
             sse_read_timeout: Duration::from_millis(1500),
         }
     }

@@ -16,6 +16,7 @@ use tokio_rustls::client::TlsStream;
 use url::Host;
 
 use super::target::Origin;
+use super::tcp::Tcp;
 use super::tls::Tls;
 use crate::limits::{CONNECT_STAGGER, READ_BUFFER};
 
@@ -31,9 +32,20 @@ pub enum Connector {
 
 #[derive(Debug)]
 pub(crate) enum Io {
-    Tcp(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tcp(Tcp),
+    Tls(Box<TlsStream<Tcp>>),
     Memory(DuplexStream),
+}
+
+impl Io {
+    /// A second handle on the TCP stream below.
+    pub(crate) fn tcp(&self) -> Option<Tcp> {
+        match self {
+            Self::Tcp(stream) => Some(stream.clone()),
+            Self::Tls(stream) => Some(stream.get_ref().0.clone()),
+            Self::Memory(_) => None,
+        }
+    }
 }
 
 /// Opens a connection to `origin`. The error is a fragment for a sentence.
@@ -43,10 +55,7 @@ pub(crate) async fn connect(origin: &Origin, connector: &Connector, tls: &Tls) -
         listener.send(far).await.map_err(|_| "connection refused".to_owned())?;
         return Ok(Io::Memory(near));
     }
-    let stream = connect_tcp(origin).await?;
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY could not be set");
-    }
+    let stream = Tcp::new(connect_tcp(origin).await?);
     if origin.tls {
         return tls.connect(&origin.host, stream).await.map(|stream| Io::Tls(Box::new(stream)));
     }

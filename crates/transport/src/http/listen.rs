@@ -63,7 +63,7 @@ async fn listen_session(shared: &Shared, stage: Stage) {
                 return;
             }
             Ok((answer, at)) => {
-                tracing::debug!(status = %answer.status, %at, "the server's own stream failed")
+                tracing::debug!(status = %answer.status, %at, "the server's own stream failed");
             }
             Err(CallError::Redirect { reason, .. }) => {
                 tracing::debug!(reason, "the server has no stream of its own");

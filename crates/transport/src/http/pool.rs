@@ -28,7 +28,7 @@ impl Pool {
         let mut idle = self.lock();
         while let Some(at) = idle.iter().rposition(|conn| *conn.origin == *origin) {
             let mut conn = idle.remove(at);
-            if conn.expires > now && conn.is_idle() {
+            if conn.expires > now && conn.is_usable() {
                 return Some(conn);
             }
         }
@@ -58,7 +58,7 @@ impl Pool {
             }
             tokio::time::sleep(POOL_IDLE / 2).await;
             let now = Instant::now();
-            self.lock().retain_mut(|conn| conn.expires > now && conn.is_idle());
+            self.lock().retain_mut(|conn| conn.expires > now && conn.is_usable());
         }
     }
 }

@@ -15,7 +15,6 @@ pub(crate) struct Origin {
 }
 
 /// A URL, taken apart once.
-#[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) url: Url,
     pub(crate) origin: Arc<Origin>,
@@ -61,6 +60,12 @@ impl Target {
 
     pub(crate) fn same_origin(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.origin, &other.origin) || self.origin == other.origin
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({self})")
     }
 }
 

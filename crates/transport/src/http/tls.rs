@@ -4,10 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use url::Host;
+
+use super::tcp::Tcp;
 
 /// Which certificate authorities are trusted.
 #[derive(Debug, Clone, Default)]
@@ -31,11 +32,7 @@ impl Tls {
         Self { roots, config: OnceLock::new() }
     }
 
-    pub(crate) async fn connect(
-        &self,
-        host: &Host<String>,
-        stream: TcpStream,
-    ) -> Result<TlsStream<TcpStream>, String> {
+    pub(crate) async fn connect(&self, host: &Host<String>, stream: Tcp) -> Result<TlsStream<Tcp>, String> {
         let config = self.config.get_or_init(|| client_config(&self.roots)).clone()?;
         let name = match host {
             Host::Domain(name) => ServerName::try_from(name.clone()).map_err(|error| error.to_string())?,
