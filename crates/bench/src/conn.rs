@@ -1,6 +1,6 @@
 //! A buffered HTTP/1.1 reader for either side of a connection. Knows heads, bodies and chunks, not MCP.
 
-use std::io::{Error, Read, Result};
+use std::io::{Error, Result};
 use std::net::TcpStream;
 
 use crate::sys;
@@ -108,14 +108,30 @@ impl Conn {
                 return Ok(true);
             }
             if left >= 1 << 16 {
-                out.reserve(left);
-                let got = (&self.stream).take(left as u64).read_to_end(out)?;
-                return Ok(got == left);
+                return self.straight(left, out);
             }
             if self.fill()? == 0 {
                 return Ok(false);
             }
         }
+    }
+
+    /// The same for many bytes, without the way through the buffer, which is empty.
+    fn straight(&mut self, n: usize, out: &mut Vec<u8>) -> Result<bool> {
+        let end = out.len() + n;
+        out.reserve_exact(n);
+        while out.len() < end {
+            let left = end - out.len();
+            if sys::read_more(&self.stream, out, left)? == 0 {
+                return Ok(false);
+            }
+        }
+        // More than asked for when there was more room: the beginning of what comes next.
+        self.buf.clear();
+        self.buf.extend_from_slice(&out[end..]);
+        self.pos = 0;
+        out.truncate(end);
+        Ok(true)
     }
 
     /// One chunk of a chunked body: its size, 0 the last; None on a cut.
@@ -139,5 +155,39 @@ impl Conn {
             self.exact(n, &mut out)?;
         }
         Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::Conn;
+
+    /// What a peer sends, as the other side's connection.
+    fn sent(bytes: Vec<u8>) -> Conn {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut peer = TcpStream::connect(listener.local_addr().expect("an address")).expect("connects");
+        std::thread::spawn(move || peer.write_all(&bytes));
+        Conn::new(listener.accept().expect("accepts").0)
+    }
+
+    #[test]
+    fn small_large_and_chunked_bodies_follow_each_other() {
+        let large = "x".repeat(1_000_000);
+        let mut all = Vec::new();
+        for body in ["", "small", &large, "small"] {
+            all.extend(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).bytes());
+        }
+        all.extend(format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\nf4240;x=y\r\n{large}\r\n0\r\n\r\n").bytes());
+        all.extend(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut");
+        let mut conn = sent(all);
+        let mut sizes = vec![];
+        while let Some(head) = conn.head().expect("reads") {
+            assert_eq!(head.start, "HTTP/1.1 200 OK");
+            sizes.push(conn.body(&head).expect("reads").len());
+        }
+        assert_eq!(sizes, [0, 5, 1_000_000, 5, 1_000_005, 3]);
     }
 }

@@ -83,7 +83,7 @@ mod tests {
     fn a_parse_and_a_print_are_found_out() {
         let want = sent("numbers", "1");
         assert_eq!(compare("numbers", want.as_bytes(), want.as_bytes()), json!("identical"));
-        let printed = want.replace("12345678901234567890,", "12345678901234567000,").replace("1.0,", "1,");
+        let printed = want.replace(":12345678901234567890,", ":12345678901234567000,").replace("1.0,", "1,");
         let found = compare("numbers", want.as_bytes(), printed.as_bytes());
         let content = &found["structuredContent"];
         assert_eq!((&content["one"], &content["huge"]), (&json!("respelled"), &json!("identical")));

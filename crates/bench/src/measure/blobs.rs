@@ -134,7 +134,7 @@ mod tests {
         let table = [
             (answer("é"), "é", "ok"),
             (answer("\\u00e9"), "é", "ok respelled"),
-            (answer("short"), long.as_str(), "preview 66 bytes"),
+            (answer("short"), long.as_str(), "preview 62 bytes"),
             (answer("other"), "é", "WRONG"),
             (br#"{"id":1,"error":{"code":1}}"#.to_vec(), "é", r#"error {"code":1}"#),
         ];
