@@ -19,6 +19,7 @@ toolway-bench checks --fronts FILE [--only a,b] [--upstream KIND] [--out FILE]
 toolway-bench faults --fronts FILE [--only a,b] [--upstream KIND] [--scenarios x,y] [--out FILE] [--judge]
 toolway-bench huge   --fronts FILE [--only a,b] [--rounds N] [--bytes N] [--out FILE] [--tmp DIR]
 toolway-bench table  --baseline NAME FILE...                     table of saved JSON lines
+toolway-bench summary --baseline NAME FILE...                    the same as JSON
 toolway-bench report FILE...                                     tables of saved checks and faults lines
 toolway-bench judge  FILE...                                     right and wrong of saved faults lines
 toolway-bench relay  [--splice | --frame] -- COMMAND...

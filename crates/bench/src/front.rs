@@ -154,6 +154,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn fronts_of_this_repository_are_valid() {
+        let file = serde_json::from_str(include_str!("../fronts.json")).expect("valid JSON");
+        let specs = parse(&file, &|_| None);
+        for (name, upstream) in
+            [("relay", "stdio"), ("toolway", "sse"), ("toolway-raised", "stdio"), ("mcp-relay", "http-sse")]
+        {
+            assert!(specs.iter().any(|s| s.name == name && s.command(upstream).is_some()), "{name}");
+        }
+    }
+
+    #[test]
     fn variables_are_filled_in_and_the_environment_wins() {
         let file = serde_json::json!({"vars": {"P": "/file", "Q": "/q"}, "fronts": [
             {"name": "a", "cmd": {"stdio": ["{P}/x", "{Q}", "{up}"]}, "files": {"c.json": {"k": 1}}, "env": {"E": "{Q}"}},

@@ -70,6 +70,11 @@ fn run(args: &Args) -> anyhow::Result<()> {
             sys::say(&table::table(&rows, args.text("--baseline").unwrap_or("direct")));
             Ok(())
         }
+        "summary" => {
+            let summary = table::summary(&rows(&args.words)?, args.text("--baseline").unwrap_or("direct"));
+            sys::say(&summary.to_string());
+            Ok(())
+        }
         "report" => {
             sys::say(&report::report(&rows(&args.words)?, args.number("--width", 110)?));
             Ok(())

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::sys::percentile;
 
@@ -76,16 +76,46 @@ pub(crate) fn table(rows: &[Row], baseline: &str) -> String {
         }
         out.push('\n');
     }
+    for failure in failures(rows) {
+        write!(out, "\n- {failure}").ok();
+    }
+    out
+}
+
+/// What failed, one line each.
+fn failures(rows: &[Row]) -> Vec<String> {
+    let mut out = vec![];
     for row in rows {
         for (key, value) in row {
             if key.ends_with("verdict") || key.ends_with("error") || (key == "alive_after" && value == false)
             {
                 let round = row.get("round").map(Value::to_string).unwrap_or_default();
-                write!(out, "\n- {} round {round}: {key} = {value}", front(row)).ok();
+                out.push(format!("{} round {round}: {key} = {value}", front(row)));
             }
         }
     }
     out
+}
+
+/// The same figures as JSON: `{"fronts": {NAME: {METRIC: {"median": x, "ratio": y}}}, "failures": [..]}`, without what
+/// is not there.
+pub(crate) fn summary(rows: &[Row], baseline: &str) -> Value {
+    let mut fronts = Row::new();
+    for row in rows {
+        let name = front(row);
+        let known = fronts.entry(name).or_insert_with(|| json!({}));
+        for (key, _) in row.iter().filter(|(k, v)| v.is_number() && *k != "round") {
+            if known.get(key).is_none() {
+                let mut figure = json!({"median": median(rows, name, key)});
+                let ratio = ratio(rows, name, baseline, key);
+                if name != baseline && ratio.is_finite() {
+                    figure["ratio"] = json!(ratio);
+                }
+                known[key] = figure;
+            }
+        }
+    }
+    json!({"fronts": fronts, "failures": failures(rows)})
 }
 
 #[cfg(test)]
@@ -113,6 +143,14 @@ mod tests {
         assert!((ratio(&rows(), "ours", "relay", "p50") - 1.1).abs() < 1e-9);
         assert!((median(&rows(), "relay", "p50") - 10.0).abs() < 1e-9);
         assert!(ratio(&rows(), "ours", "other", "p50").is_nan());
+    }
+
+    #[test]
+    fn summary_has_the_same_figures() {
+        let summary = summary(&rows(), "relay");
+        assert_eq!(summary["fronts"]["ours"]["p50"], json!({"median": 20.0, "ratio": 1.1}));
+        assert_eq!(summary["fronts"]["relay"]["p50"], json!({"median": 10.0}));
+        assert_eq!(summary["failures"], json!([]));
     }
 
     #[test]

@@ -141,7 +141,10 @@ impl Running {
     }
 
     fn launch(&mut self, spec: &Spec, filling: &Filling, argv: &[String], port: u16) -> anyhow::Result<()> {
-        let mut command = Command::new(&argv[0]);
+        // The front runs in a folder of its own, so a relative path is made absolute; a bare name is looked up.
+        let program =
+            if argv[0].contains('/') { std::path::absolute(&argv[0])? } else { PathBuf::from(&argv[0]) };
+        let mut command = Command::new(program);
         command.args(&argv[1..]).current_dir(&self.tmp).env("HOME", &self.tmp).env("NO_COLOR", "1");
         command.stderr(File::create(self.tmp.join("stderr.log"))?);
         command.envs(spec.env.iter().map(|(k, v)| (k, filling.text(v))));
