@@ -21,6 +21,24 @@ pub(crate) const GIB: usize = 1 << 30;
 
 const TIMEOUT: Duration = Duration::from_mins(3);
 
+/// How the upstream makes the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Made {
+    /// One piece again and again, which costs it nothing: the front alone is measured.
+    InPieces,
+    /// Whole in its memory before the first byte leaves, as servers do.
+    AtOnce,
+}
+
+impl Made {
+    fn name(self) -> &'static str {
+        match self {
+            Self::InPieces => "huge",
+            Self::AtOnce => "huge_made",
+        }
+    }
+}
+
 /// The fronts in interleaved rounds.
 pub(crate) fn run(specs: &[Spec], config: &Config, bytes: usize, out: Option<&Path>) -> anyhow::Result<()> {
     let bytes = bytes.min(8 * GIB);
@@ -29,8 +47,10 @@ pub(crate) fn run(specs: &[Spec], config: &Config, bytes: usize, out: Option<&Pa
         let mut row = Row::new();
         row.insert("front".into(), json!(spec.name));
         row.insert("bytes".into(), json!(bytes.to_string()));
-        if let Err(error) = one(spec, config, bytes, &mut row) {
-            row.insert("error".into(), json!(error));
+        for made in [Made::InPieces, Made::AtOnce] {
+            if let Err(error) = one(spec, config, bytes, made, &mut row) {
+                row.insert(format!("{}_error", made.name()), json!(error));
+            }
         }
         row
     })
@@ -42,14 +62,15 @@ fn ends(id: &str) -> (Vec<u8>, &'static [u8]) {
     (head.into_bytes(), br#""}]}}"#)
 }
 
-fn one(spec: &Spec, config: &Config, n: usize, row: &mut Row) -> Result<(), String> {
+fn one(spec: &Spec, config: &Config, n: usize, made: Made, row: &mut Row) -> Result<(), String> {
     let mut options = StartOptions::of(spec, "stdio");
     options.tmp.clone_from(&config.tmp);
     let mut run = Running::start(spec, &options)?;
     run.reset_peak();
     let before = run.usage();
     let id = run.id();
-    let message = run.tool_message(&id, "blob", &format!(r#"{{"n":{n},"stream":true}}"#));
+    let message =
+        run.tool_message(&id, "blob", &format!(r#"{{"n":{n},"stream":{}}}"#, made == Made::InPieces));
     let begin = Instant::now();
     run.send(message.as_bytes());
     let Link::Stdio(link) = &mut run.link else { return Err("not a stdio front".into()) };
@@ -57,10 +78,11 @@ fn one(spec: &Spec, config: &Config, n: usize, row: &mut Row) -> Result<(), Stri
     let seconds = begin.elapsed().as_secs_f64();
     let usage = run.usage();
     let mib = float((n >> 20) as u64);
-    row.insert("huge_ms".into(), json!(seconds * 1e3));
-    row.insert("huge_mib_s".into(), json!(mib / seconds));
-    row.insert("huge_cpu_ms".into(), json!((usage.cpu_us - before.cpu_us) / 1e3));
-    row.insert("huge_peak_mb".into(), json!(float(usage.peak_kib) / 1024.0));
+    let mut put = |what: &str, value| row.insert(format!("{}_{what}", made.name()), value);
+    put("ms", json!(seconds * 1e3));
+    put("mib_s", json!(mib / seconds));
+    put("cpu_ms", json!((usage.cpu_us - before.cpu_us) / 1e3));
+    put("peak_mb", json!(float(usage.peak_kib) / 1024.0));
     let (head, tail) = ends(&id);
     let whole = (head.len() + n + tail.len()) as u64;
     let verdict = match saved_path(&line.head, line.bytes) {
@@ -71,9 +93,9 @@ fn one(spec: &Spec, config: &Config, n: usize, row: &mut Row) -> Result<(), Stri
             Err(why) => format!("LOST: {why}"),
         },
     };
-    row.insert("huge_outcome".into(), json!(verdict));
+    put("outcome", json!(verdict));
     if verdict.starts_with("LOST") {
-        row.insert("huge_verdict".into(), json!(verdict));
+        put("verdict", json!(verdict));
     }
     Ok(())
 }

@@ -32,11 +32,13 @@ const START: [Column; 4] = [
     ("idle RSS MiB", "rss_idle_mb", false),
     ("idle PSS MiB", "pss_idle_mb", false),
 ];
-const HUGE: [Column; 4] = [
-    ("seconds/1000", "huge_ms", false),
+const HUGE: [Column; 6] = [
+    ("ms", "huge_ms", false),
     ("MiB/s", "huge_mib_s", true),
     ("CPU ms", "huge_cpu_ms", false),
     ("peak MiB", "huge_peak_mb", false),
+    ("made at once: MiB/s", "huge_made_mib_s", true),
+    ("its peak MiB", "huge_made_peak_mb", false),
 ];
 
 fn cell(run: &Summary, front: &str, (_, metric, with_ratio): Column) -> String {

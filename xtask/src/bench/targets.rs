@@ -133,6 +133,12 @@ pub(super) fn targets(measured: &Measured, facts: &Facts) -> Vec<Target> {
             X,
             AtLeast(0.4),
         ),
+        Target::new(
+            "the same, from an upstream that streams it at no cost",
+            of(huge, "huge_mib_s"),
+            X,
+            AtLeast(0.4),
+        ),
         Target::new("release binary", Some(facts.binary_mib), MIB, AtMost(12.0)),
         Target::new(
             "Python reference: pipelined calls, times its own",
