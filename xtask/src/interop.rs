@@ -9,7 +9,7 @@ mod transcript;
 mod upstream;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -94,7 +94,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     let (cases, left_out) = cases::all(&stage.peers);
     let cases: Vec<Case> = cases.into_iter().filter(|case| options.selects(*case)).collect();
     let outcomes = perform(&stage, &cases)?;
-    let left_behind = left_behind(&stage, workspace.peers());
+    let left_behind = left_behind(&stage);
     report(workspace, &stage, &cases, &outcomes, &left_out, &left_behind)
 }
 
@@ -129,12 +129,12 @@ fn take<'a>(next: &AtomicUsize, cases: &'a [Case]) -> Option<(usize, &'a Case)> 
     cases.get(index).map(|case| (index, case))
 }
 
-/// Command lines of processes that should have ended: fronts of this run and anything started from the peers.
-fn left_behind(stage: &Stage, peers: &Path) -> Vec<String> {
-    let marks = [stage.scratch.path().to_path_buf(), peers.to_path_buf()];
+/// Command lines of processes that should have ended: fronts and servers of this run, known by its folder.
+fn left_behind(stage: &Stage) -> Vec<String> {
+    let mark = stage.scratch.path().to_string_lossy();
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
-        let found = running_with(&marks);
+        let found = running_with(&mark);
         if found.is_empty() || Instant::now() > deadline {
             return found;
         }
@@ -142,13 +142,16 @@ fn left_behind(stage: &Stage, peers: &Path) -> Vec<String> {
     }
 }
 
-fn running_with(marks: &[PathBuf]) -> Vec<String> {
+/// Processes that have the mark in their command line or environment. Linux only: elsewhere it finds none.
+fn running_with(mark: &str) -> Vec<String> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let lines = entries.flatten().filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-    lines
-        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
-        .filter(|line| marks.iter().any(|mark| line.contains(&*mark.to_string_lossy())))
-        .collect()
+    let read = |file: PathBuf| fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "));
+    let processes = entries.flatten().filter_map(|entry| {
+        let line = read(entry.path().join("cmdline")).ok()?;
+        let environment = read(entry.path().join("environ")).unwrap_or_default();
+        (line.contains(mark) || environment.contains(mark)).then_some(line)
+    });
+    processes.collect()
 }
 
 fn report(

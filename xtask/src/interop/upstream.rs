@@ -117,13 +117,20 @@ impl Server {
 
 fn node(stage: &Stage, script: &str, argument: &str) -> Result<Vec<String>> {
     let peers = stage.peers.node.as_ref().context("no npm peers")?;
-    Ok(vec![text(&peers.node), text(&peers.file(script)), argument.to_owned()])
+    let mut words = marked(stage);
+    words.extend([text(&peers.node), text(&peers.file(script)), argument.to_owned()]);
+    Ok(words)
 }
 
-/// `env` gives the fixture its folder: a front passes on no variable that it was not told to.
+/// `env` marks the server as one of this run: a front passes on no variable that it was not told to.
+fn marked(stage: &Stage) -> Vec<String> {
+    vec!["env".to_owned(), format!("TOOLWAY_INTEROP={}", text(stage.scratch.path()))]
+}
+
 fn python(stage: &Stage, script: &str, wire: Wire, port: u16) -> Result<Vec<String>> {
     let interpreter = stage.peers.python2.as_deref().context("no Python peers")?;
-    let mut words = vec!["env".to_owned(), "PYTHONDONTWRITEBYTECODE=1".to_owned()];
+    let mut words = marked(stage);
+    words.push("PYTHONDONTWRITEBYTECODE=1".to_owned());
     if let Some(fixture) = &stage.peers.fixture {
         words.push(format!("PYTHONPATH={}", text(fixture)));
     }
