@@ -1,0 +1,169 @@
+//! `cargo xtask deps`: what the binary is made of. Licences, sources, duplicates and the number of crates.
+//!
+//! cargo-deny checks the same and more, but takes five minutes to build on a small machine and its advisories need a
+//! network that CI may not have. These four rules are read from `cargo metadata` in a second.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::workspace::Workspace;
+
+/// Licences that MIT OR Apache-2.0 software may be linked with.
+const LICENCES: [&str; 11] = [
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CDLA-Permissive-2.0",
+    "ISC",
+    "MIT",
+    "Unicode-3.0",
+    "Zlib",
+];
+/// Crates that may be there in two versions: small, and split by the ecosystem. This list may only shrink.
+const TWICE: [&str; 7] =
+    ["foldhash", "getrandom", "syn", "thiserror", "thiserror-impl", "windows-link", "windows-sys"];
+/// Third-party crates of the binary on all platforms together, build and proc-macro crates included. Raise it with a
+/// reason in the commit.
+const BUDGET: usize = 180;
+
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
+    if !arguments.is_empty() {
+        bail!("usage: cargo xtask deps");
+    }
+    let metadata = workspace.cargo(&["metadata", "--format-version", "1", "--locked"]);
+    let metadata = metadata.output(std::time::Duration::from_mins(2))?;
+    let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata wrote no JSON")?;
+    let crates = shipped(&metadata)?;
+    let problems = problems(&crates, &TWICE);
+    println!("dependencies of the binary: {} crates, at most {BUDGET}", crates.len());
+    if problems.is_empty() {
+        return Ok(());
+    }
+    bail!("{}", problems.join("\n"))
+}
+
+/// A crate that is not ours.
+#[derive(Debug)]
+struct Foreign {
+    name: String,
+    version: String,
+    licence: String,
+    source: String,
+}
+
+/// Everything that the binary package needs, on every platform, without what only tests need.
+fn shipped(metadata: &Value) -> Result<Vec<Foreign>> {
+    let packages = metadata["packages"].as_array().context("no packages")?;
+    let nodes = metadata["resolve"]["nodes"].as_array().context("no resolve graph")?;
+    let edges: BTreeMap<&str, Vec<&str>> =
+        nodes.iter().filter_map(|node| Some((node["id"].as_str()?, needed(node)))).collect();
+    let root = packages.iter().find(|package| package["name"] == "toolway").context("no package toolway")?;
+    let mut open = vec![root["id"].as_str().context("no id")?];
+    let mut reached = BTreeSet::new();
+    while let Some(id) = open.pop() {
+        if reached.insert(id) {
+            open.extend(edges.get(id).into_iter().flatten());
+        }
+    }
+    let foreign = packages.iter().filter(|package| !package["source"].is_null());
+    let foreign = foreign.filter(|package| package["id"].as_str().is_some_and(|id| reached.contains(id)));
+    Ok(foreign.map(described).collect())
+}
+
+fn needed(node: &Value) -> Vec<&str> {
+    let deps = node["deps"].as_array().map_or(&[][..], Vec::as_slice);
+    let wanted = deps.iter().filter(|dep| {
+        let kinds = dep["dep_kinds"].as_array().map_or(&[][..], Vec::as_slice);
+        kinds.iter().any(|kind| kind["kind"] != "dev")
+    });
+    wanted.filter_map(|dep| dep["pkg"].as_str()).collect()
+}
+
+fn described(package: &Value) -> Foreign {
+    let text = |member: &str| package[member].as_str().unwrap_or_default().to_owned();
+    Foreign { name: text("name"), version: text("version"), licence: text("license"), source: text("source") }
+}
+
+fn problems(crates: &[Foreign], twice: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for each in crates {
+        versions.entry(&each.name).or_default().push(&each.version);
+        if !allowed(&each.licence) {
+            found.push(format!(
+                "{} {}: licence {:?} is not on the list",
+                each.name, each.version, each.licence
+            ));
+        }
+        if !each.source.starts_with("registry+") {
+            found.push(format!(
+                "{} {}: comes from {}, not from the registry",
+                each.name, each.version, each.source
+            ));
+        }
+    }
+    for (name, versions) in &versions {
+        if versions.len() > 1 && !twice.contains(name) {
+            found.push(format!("{name}: {} versions: {}", versions.len(), versions.join(", ")));
+        }
+    }
+    for name in twice.iter().filter(|name| versions.get(*name).is_none_or(|versions| versions.len() < 2)) {
+        found.push(format!("{name} is no longer there twice: take it off the list"));
+    }
+    if crates.len() > BUDGET {
+        found.push(format!("{} crates, but the budget is {BUDGET}", crates.len()));
+    }
+    found
+}
+
+/// True when one alternative of the expression has only allowed licences.
+fn allowed(expression: &str) -> bool {
+    let flat = expression.replace(['(', ')'], " ").replace('/', " OR ");
+    let all = |part: &str| part.split(" AND ").all(|licence| LICENCES.contains(&licence.trim()));
+    if expression.contains('(') && expression.contains(" AND ") {
+        // `(MIT OR Apache-2.0) AND Unicode-3.0`: every factor needs one allowed choice.
+        return flat
+            .split(" AND ")
+            .all(|factor| factor.split(" OR ").any(|one| LICENCES.contains(&one.trim())));
+    }
+    flat.split(" OR ").any(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn licence_expressions() {
+        assert!(allowed("MIT OR Apache-2.0"));
+        assert!(allowed("Unlicense/MIT"));
+        assert!(allowed("Apache-2.0 AND ISC"));
+        assert!(allowed("(MIT OR GPL-3.0) AND Unicode-3.0"));
+        assert!(allowed("Apache-2.0 WITH LLVM-exception OR Apache-2.0 OR MIT"));
+        assert!(!allowed("GPL-3.0"));
+        assert!(!allowed("MIT AND GPL-3.0"));
+        assert!(!allowed("(MIT OR Apache-2.0) AND GPL-3.0"));
+        assert!(!allowed(""));
+    }
+
+    #[test]
+    fn duplicates_and_foreign_sources_are_problems() {
+        let each = |version: &str, source: &str| Foreign {
+            name: "a".into(),
+            version: version.into(),
+            licence: "MIT".into(),
+            source: source.into(),
+        };
+        let one = [each("1.0.0", "registry+x")];
+        assert_eq!(problems(&one, &[]), Vec::<String>::new());
+        assert_eq!(problems(&one, &["a"]).len(), 1, "the list of exceptions shrinks");
+        let two = [each("1.0.0", "registry+x"), each("2.0.0", "git+y")];
+        assert_eq!(problems(&two, &[]).len(), 2);
+        assert_eq!(problems(&two, &["a"]).len(), 1);
+    }
+}

@@ -1,0 +1,131 @@
+//! The list of cases: which client meets which server over which upstream transport, and how one is run.
+
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::interop::client::{Client, Target};
+use crate::interop::conformance::{self, Revision};
+use crate::interop::inspector;
+use crate::interop::transcript;
+use crate::interop::upstream::{Server, Upstreams, Wire};
+use crate::interop::{DEADLINE, Stage};
+use crate::peers::Peers;
+
+/// One thing to try, directly and through the front.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Case {
+    /// A client runs the scenario of a server.
+    Scenario { client: Client, server: Server, wire: Wire },
+    /// The Inspector's command line asks a server.
+    Inspector { server: Server, wire: Wire },
+    /// The official suite judges the fixture.
+    Conformance { revision: Revision },
+}
+
+impl Case {
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Scenario { client, server, wire } => {
+                format!("{} {} {}", client.name(), server.name(), wire.name())
+            }
+            Self::Inspector { server, wire } => format!("inspector {} {}", server.name(), wire.name()),
+            Self::Conformance { revision } => format!("conformance {}", revision.name()),
+        }
+    }
+
+    /// The server that must be listening before this case runs.
+    pub(super) const fn listener(self) -> Option<(Server, Wire)> {
+        match self {
+            Self::Scenario { server, wire, .. } | Self::Inspector { server, wire } => match wire {
+                Wire::Stdio => None,
+                Wire::Http | Wire::Sse => Some((server, wire)),
+            },
+            Self::Conformance { .. } => Some((Server::Fixture, Wire::Http)),
+        }
+    }
+
+    pub(super) fn run(self, stage: &Stage, upstreams: &Upstreams) -> Result<()> {
+        match self {
+            Self::Scenario { client, server, wire } => {
+                scenario(stage, upstreams, &self.name(), client, server, wire)
+            }
+            Self::Inspector { server, wire } => inspector::run(stage, upstreams, &self.name(), server, wire),
+            Self::Conformance { revision } => conformance::run(stage, upstreams, &self.name(), revision),
+        }
+    }
+}
+
+/// Every case whose peers are there, longest first, and one line for each that is left out.
+pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
+    let mut cases = Vec::new();
+    cases.extend([Revision::Legacy, Revision::Modern].map(|revision| Case::Conformance { revision }));
+    for client in Client::HANDSHAKE {
+        for server in [Server::Everything, Server::FastMcp] {
+            cases.extend([Wire::Stdio, Wire::Http, Wire::Sse].map(|wire| Case::Scenario {
+                client,
+                server,
+                wire,
+            }));
+        }
+        cases.push(Case::Scenario { client, server: Server::Filesystem, wire: Wire::Stdio });
+    }
+    for client in Client::PROBING {
+        cases.extend([Wire::Stdio, Wire::Http].map(|wire| Case::Scenario {
+            client,
+            server: Server::FastMcp,
+            wire,
+        }));
+        cases.push(Case::Scenario { client, server: Server::Everything, wire: Wire::Stdio });
+    }
+    for wire in [Wire::Stdio, Wire::Http, Wire::Sse] {
+        cases.push(Case::Inspector { server: Server::Everything, wire });
+    }
+    let (possible, impossible): (Vec<Case>, Vec<Case>) =
+        cases.into_iter().partition(|case| has_peers(*case, peers));
+    (possible, impossible.iter().map(|case| format!("{}: a peer is missing", case.name())).collect())
+}
+
+fn has_peers(case: Case, peers: &Peers) -> bool {
+    match case {
+        Case::Scenario { client, server, .. } => client.is_there(peers) && server.is_there(peers),
+        Case::Inspector { server, .. } => peers.node24.is_some() && server.is_there(peers),
+        Case::Conformance { .. } => {
+            peers.node24.is_some() && peers.node.is_some() && Server::Fixture.is_there(peers)
+        }
+    }
+}
+
+fn scenario(
+    stage: &Stage,
+    upstreams: &Upstreams,
+    name: &str,
+    client: Client,
+    server: Server,
+    wire: Wire,
+) -> Result<()> {
+    let folder = stage.folder(name)?;
+    let files = server.files(stage)?;
+    let steps = fs::read_to_string(stage.interop(&format!("scenarios/{}.json", server.name())))?;
+    let steps = steps.replace("{files}", &files.to_string_lossy()).replace("{large}", &large_text());
+    let script = folder.join("scenario.json");
+    fs::write(&script, &steps)?;
+    let steps: Value = serde_json::from_str(&steps).context("the scenario is no JSON")?;
+    let play = |target: &Target| -> Result<Value> {
+        let output = client.play(stage, &script, target)?.output(DEADLINE)?;
+        serde_json::from_str(&output).context("the client wrote no transcript")
+    };
+    let direct = play(&upstreams.direct(stage, server, wire)?).context("without Toolway")?;
+    let through = play(&upstreams.through(stage, server, wire, &folder)?).context("through Toolway")?;
+    let differences = transcript::differences(&steps, &direct, &through)?;
+    if differences.is_empty() {
+        return Ok(());
+    }
+    bail!("{}", differences.join("\n"))
+}
+
+/// Text over any client's limit, with what an encoder could spoil. Free of quotes: it is put into JSON as it is.
+fn large_text() -> String {
+    r"a line: é世😀 <&> \\ \u2028\t end\n".repeat(1500)
+}
