@@ -26,8 +26,8 @@ pub struct Rig {
     script: String,
     options: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
-    umask: Option<String>,
-    shell: bool,
+    wrapper: Option<String>,
+    behind_shell: bool,
     deaf: bool,
 }
 
@@ -73,8 +73,8 @@ impl Rig {
             script: String::new(),
             options: Vec::new(),
             variables: Vec::new(),
-            umask: None,
-            shell: false,
+            wrapper: None,
+            behind_shell: false,
             deaf: false,
             directory,
         };
@@ -132,17 +132,23 @@ impl Rig {
         self
     }
 
+    /// The relay is started by this shell code, which ends with `exec "$0" "$@"`.
+    #[must_use]
+    pub fn wrapped(mut self, code: &str) -> Self {
+        self.wrapper = Some(code.to_owned());
+        self
+    }
+
     /// The relay's umask, in octal.
     #[must_use]
-    pub fn umask(mut self, mask: &str) -> Self {
-        self.umask = Some(mask.to_owned());
-        self
+    pub fn umask(self, mask: &str) -> Self {
+        self.wrapped(&format!("umask {mask}; exec \"$0\" \"$@\""))
     }
 
     /// A stdio upstream is started by a shell, which stays its parent.
     #[must_use]
     pub fn behind_shell(mut self) -> Self {
-        self.shell = true;
+        self.behind_shell = true;
         self
     }
 
@@ -170,11 +176,11 @@ impl Rig {
 
     /// The relay with these arguments, in the test's own environment.
     pub fn command<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
-        let mut command = match &self.umask {
+        let mut command = match &self.wrapper {
             None => Command::new(&self.program),
-            Some(mask) => {
+            Some(code) => {
                 let mut shell = Command::new("sh");
-                shell.args(["-c", &format!("umask {mask}; exec \"$0\" \"$@\"")]);
+                shell.args(["-c", code]);
                 shell.arg(&self.program);
                 shell
             }
@@ -203,7 +209,7 @@ impl Rig {
         if transport == FakeTransport::Stdio {
             line.extend(["--mark".into(), self.mark.clone().into()]);
         }
-        if self.shell {
+        if self.behind_shell {
             let shell = ["sh", "-c", "\"$@\"; exit $?", "sh"].map(OsString::from);
             line = shell.into_iter().chain(line).collect();
         }

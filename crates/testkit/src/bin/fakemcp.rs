@@ -95,7 +95,7 @@ fn linger(arguments: &Arguments) -> Result<()> {
         rustix::process::setsid()?;
     }
     let Some(test) = arguments.test else {
-        std::thread::park_timeout(std::time::Duration::from_secs(120));
+        std::thread::park_timeout(std::time::Duration::from_mins(2));
         return Ok(());
     };
     let mut test = TcpStream::connect(test)?;
