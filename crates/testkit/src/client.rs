@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::capture::Capture;
+use crate::leaks::{processor_ticks, tree};
 use crate::message::Message;
 
 /// The handshake of MCP 2025-11-25 that [`Client::handshake`] sends.
@@ -43,6 +44,7 @@ pub struct Client {
 #[derive(Debug, Default)]
 struct Gate {
     shut: Mutex<bool>,
+    vanished: Mutex<bool>,
     changed: Condvar,
 }
 
@@ -94,6 +96,9 @@ impl Client {
                     return;
                 }
                 passes.pass();
+                if *passes.vanished.lock().unwrap_or_else(PoisonError::into_inner) {
+                    return;
+                }
             }
         });
         let stderr = Arc::new(Mutex::new(Vec::new()));
@@ -262,6 +267,33 @@ impl Client {
     /// Closes stdin, once everything has been sent.
     pub fn close_stdin(&mut self) {
         self.stdin = None;
+    }
+
+    /// Goes away without a word: both pipes are closed, whatever is in them.
+    pub fn vanish(&mut self) {
+        self.stdin = None;
+        *self.gate.vanished.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.gate.set(false);
+    }
+
+    /// Waits until the command uses no processor time for a while: it waits for its peers. Fails at the deadline.
+    pub fn settle(&self, within: Duration) -> Result<()> {
+        let end = Instant::now() + within;
+        let (_keep, never) = channel::<()>();
+        let used = || -> u64 { tree(self.pid).into_iter().filter_map(processor_ticks).sum() };
+        let mut before = used();
+        let mut quiet = 0;
+        while quiet < 5 {
+            if Instant::now() > end {
+                bail!("still busy after {within:?}");
+            }
+            // Idleness has no event of its own: it is looked for.
+            never.recv_timeout(Duration::from_millis(50)).unwrap_or_default();
+            let now = used();
+            quiet = if now == before { quiet + 1 } else { 0 };
+            before = now;
+        }
+        Ok(())
     }
 
     /// Sends a signal.

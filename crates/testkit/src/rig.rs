@@ -232,6 +232,12 @@ impl Rig {
         }
     }
 
+    /// Starts a fake HTTP server that no relay is told of.
+    pub fn serve_apart(mut self) -> Result<(Self, Upstream)> {
+        let server = self.serve(FakeTransport::Http, 0)?;
+        Ok((self, server))
+    }
+
     /// Starts the upstream, the relay before it, and a client.
     pub fn start(mut self, transport: FakeTransport) -> Result<Session> {
         let server = match transport {
