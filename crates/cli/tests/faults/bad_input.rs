@@ -25,7 +25,11 @@ on x/small -> answer {"v":{[*4000}{]*4000}}"#;
         session.client.call("3", "echo", &deep)?;
         session.client.answer("3")?;
         session.client.send(r#"{"jsonrpc":"2.0","id":4,"method":"x/small"}"#)?;
-        let sent = format!(r#"{{"jsonrpc":"2.0","id":4,"result":{{"v":{}{}}}}}"#, "[".repeat(4_000), "]".repeat(4_000));
+        let sent = format!(
+            r#"{{"jsonrpc":"2.0","id":4,"result":{{"v":{}{}}}}}"#,
+            "[".repeat(4_000),
+            "]".repeat(4_000)
+        );
         same(&session.client.answer("4")?, &sent)?;
         goes_on(&mut session)?;
         session.finish()?;
@@ -35,7 +39,10 @@ on x/small -> answer {"v":{[*4000}{]*4000}}"#;
 
 #[test]
 fn lines_of_one_byte_a_write_are_whole_lines() -> Result<()> {
-    let mut session = ready(STDIO, "on tools/call/slow\n    pieces 1\n    text é漢😀{x*3000}\non tools/call/long\n    pieces 7\n    text {y*30000}")?;
+    let mut session = ready(
+        STDIO,
+        "on tools/call/slow\n    pieces 1\n    text é漢😀{x*3000}\non tools/call/long\n    pieces 7\n    text {y*30000}",
+    )?;
     let answer = call(&mut session, "1", "slow")?;
     ensure!(answer.text()? == format!("é漢😀{}", "x".repeat(3_000)), "{}", answer.line);
     call(&mut session, "2", "long")?.saved()?;
@@ -50,10 +57,24 @@ fn lines_of_one_byte_a_write_are_whole_lines() -> Result<()> {
 
 #[test]
 fn ids_of_every_type_are_kept_apart() -> Result<()> {
-    let ids = ["1", "\"1\"", "0", "\"0\"", "-0", "1.5", "\"\"", "\"null\"", "9007199254740993", "9007199254740992", "\"\\ud83d\\ude00\"", "\"{\\\"id\\\":5}\""];
+    let ids = [
+        "1",
+        "\"1\"",
+        "0",
+        "\"0\"",
+        "-0",
+        "1.5",
+        "\"\"",
+        "\"null\"",
+        "9007199254740993",
+        "9007199254740992",
+        "\"\\ud83d\\ude00\"",
+        "\"{\\\"id\\\":5}\"",
+    ];
     for transport in [FakeTransport::Stdio, FakeTransport::Http] {
         // In flight together, answered in the opposite order.
-        let mut session = ready(transport, "on tools/call/held\n    wait go\n    answer {\"content\":[],\"was\":{id}}")?;
+        let mut session =
+            ready(transport, "on tools/call/held\n    wait go\n    answer {\"content\":[],\"was\":{id}}")?;
         let ids = &ids[..if transport == FakeTransport::Http { 6 } else { ids.len() }];
         for id in ids.iter().filter(|id| **id != "0") {
             session.client.call(id, "held", "{}")?;
@@ -75,7 +96,10 @@ fn ids_that_are_none_are_refused_and_the_relay_goes_on() -> Result<()> {
         let mut session = ready(transport, "")?;
         for id in ["true", "{}", "[1]", "{\"id\":1}"] {
             session.client.call(id, "echo", r#"{"text":"x"}"#)?;
-            let refused = session.client.line_that(SOON, "-32600", |l| l.windows(6).any(|w| w == b"-32600")).context(id)?;
+            let refused = session
+                .client
+                .line_that(SOON, "-32600", |l| l.windows(6).any(|w| w == b"-32600"))
+                .context(id)?;
             ensure!(String::from_utf8_lossy(&refused).contains("\"id\":null"), "{id}");
         }
         goes_on(&mut session)?;
@@ -112,9 +136,19 @@ fn an_id_of_over_500_characters_is_refused() -> Result<()> {
 #[test]
 fn lines_of_the_client_that_are_no_messages_are_answered_one_by_one() -> Result<()> {
     let kinds = [
-        ("{this is not json}", "-32700"), ("[1,2", "-32700"), ("nonsense", "-32700"), ("{\"a\":1}}", "-32700"),
-        ("{\"jsonrpc\":\"2.0\",\"id\":1,}", "-32700"), ("{}", "-32600"), ("[]", "-32600"), ("42", "-32600"), ("null", "-32600"),
-        ("\"text\"", "-32600"), ("[1]", "-32600"), (r#"{"jsonrpc":"2.0"}"#, "-32600"), (r#"{"foo":"bar"}"#, "-32600"),
+        ("{this is not json}", "-32700"),
+        ("[1,2", "-32700"),
+        ("nonsense", "-32700"),
+        ("{\"a\":1}}", "-32700"),
+        ("{\"jsonrpc\":\"2.0\",\"id\":1,}", "-32700"),
+        ("{}", "-32600"),
+        ("[]", "-32600"),
+        ("42", "-32600"),
+        ("null", "-32600"),
+        ("\"text\"", "-32600"),
+        ("[1]", "-32600"),
+        (r#"{"jsonrpc":"2.0"}"#, "-32600"),
+        (r#"{"foo":"bar"}"#, "-32600"),
     ];
     for transport in [FakeTransport::Stdio, FakeTransport::Http] {
         let mut session = ready(transport, "")?;
@@ -141,7 +175,10 @@ fn framing_of_the_client_is_taken_off() -> Result<()> {
     session.client.send_uncaptured(b"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"}\r\n")?;
     session.client.answer("5")?;
     let received = session.upstream()?.received();
-    ensure!(received.ends_with(b"}\n") && !received.contains(&b'\r') && !received.contains(&0xef), "{received:?}");
+    ensure!(
+        received.ends_with(b"}\n") && !received.contains(&b'\r') && !received.contains(&0xef),
+        "{received:?}"
+    );
     session.client.capture.sent(br#"{"jsonrpc":"2.0","id":6,"method":"ping"}"#);
     session.client.send_uncaptured(br#"{"jsonrpc":"2.0","id":6,"method":"ping"}"#)?;
     session.client.close_stdin();
@@ -164,7 +201,10 @@ fn an_answer_before_the_question_is_not_passed() -> Result<()> {
 #[test]
 fn a_second_answer_is_dropped() -> Result<()> {
     for transport in [FakeTransport::Stdio, FakeTransport::Sse] {
-        let mut session = ready(transport, "on tools/call/twice\n    text first\n    text second\n    error -1 third\non tools/call/big\n    text {x*20000}\n    text {y*20000}")?;
+        let mut session = ready(
+            transport,
+            "on tools/call/twice\n    text first\n    text second\n    error -1 third\non tools/call/big\n    text {x*20000}\n    text {y*20000}",
+        )?;
         ensure!(call(&mut session, "1", "twice")?.text()? == "first", "{transport:?}");
         call(&mut session, "2", "big")?.saved()?;
         goes_on(&mut session)?;
@@ -175,10 +215,15 @@ fn a_second_answer_is_dropped() -> Result<()> {
 
 #[test]
 fn an_answer_after_cancellation_is_passed_once_or_dropped() -> Result<()> {
-    let mut session = ready(STDIO, "on tools/call/late\n    wait cancelled:1\n    text late\n    text later\n    arm over")?;
+    let mut session = ready(
+        STDIO,
+        "on tools/call/late\n    wait cancelled:1\n    text late\n    text later\n    arm over",
+    )?;
     session.client.call("1", "late", "{}")?;
     session.upstream()?.wait_for("\"late\"", SOON)?;
-    session.client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)?;
+    session
+        .client
+        .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)?;
     session.upstream()?.act("wait over")?;
     goes_on(&mut session)?;
     ensure!(session.finish()?.len() <= 1, "passed more than once");

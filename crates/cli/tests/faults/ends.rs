@@ -66,9 +66,20 @@ fn stdin_closed_ends_stubborn_servers() -> Result<()> {
 
 #[test]
 fn descendants_in_sessions_of_their_own_end_too() -> Result<()> {
-    for how in ["", "stubborn", "setsid stubborn", "setsid stubborn orphan", "orphan keep-stdout", "setsid keep-stdout"] {
+    for how in [
+        "",
+        "stubborn",
+        "setsid stubborn",
+        "setsid stubborn orphan",
+        "orphan keep-stdout",
+        "setsid keep-stdout",
+    ] {
         for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
-            let mut session = ready(STDIO, &format!("on tools/call/fork\n    spawn {how}\n    text forked").replace("spawn \n", "spawn\n"))?;
+            let mut session = ready(
+                STDIO,
+                &format!("on tools/call/fork\n    spawn {how}\n    text forked")
+                    .replace("spawn \n", "spawn\n"),
+            )?;
             call(&mut session, "1", "fork")?;
             let mut stays = session.spawned()?;
             match signal {
@@ -98,7 +109,11 @@ fn a_descendant_that_holds_stdout_does_not_hide_the_servers_end() -> Result<()> 
 #[test]
 fn signals_answer_what_is_in_flight_and_end_everything() -> Result<()> {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
-        for script in ["set eof ignore\non tools/call/sleep -> never", "on tools/call/sleep -> never", "set eof ignore\nset term ignore\non tools/call/sleep -> never"] {
+        for script in [
+            "set eof ignore\non tools/call/sleep -> never",
+            "on tools/call/sleep -> never",
+            "set eof ignore\nset term ignore\non tools/call/sleep -> never",
+        ] {
             let mut session = ready(STDIO, script)?;
             in_flight(&mut session)?;
             session.client.signal(signal)?;
@@ -126,10 +141,17 @@ fn a_killed_relay_leaves_no_server() -> Result<()> {
 #[test]
 fn a_client_that_vanishes_ends_the_relay() -> Result<()> {
     // Its ends of both pipes close at once, while the upstream goes on talking.
-    let mut session = ready(STDIO, "set eof ignore\non tools/call/talk\n    send {\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{\"t\":\"{x*200000}\"}}\n    never")?;
+    let mut session = ready(
+        STDIO,
+        "set eof ignore\non tools/call/talk\n    send {\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{\"t\":\"{x*200000}\"}}\n    never",
+    )?;
+    session.client.stop_reading();
     session.client.call("1", "talk", "{}")?;
     session.upstream()?.wait_for("\"talk\"", SOON)?;
     session.client.vanish();
+    session
+        .upstream()?
+        .tell("send {\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{\"t\":\"{x*200000}\"}}")?;
     session.client.wait_exit(SOON)?;
     session.check_end()
 }
@@ -157,7 +179,8 @@ fn a_server_that_cannot_be_started_is_the_first_answer() -> Result<()> {
 
 #[test]
 fn a_server_that_exits_at_once_is_the_first_answer() -> Result<()> {
-    let mut session = Rig::new(TOOLWAY)?.script("on start\n    stderr Error: no token given\n    exit 7").start(STDIO)?;
+    let mut session =
+        Rig::new(TOOLWAY)?.script("on start\n    stderr Error: no token given\n    exit 7").start(STDIO)?;
     session.client.send(toolway_testkit::INITIALIZE)?;
     let answer = Answer::of(&session.client.answer("0")?)?;
     ensure!(answer.line.contains("no token given") && answer.line.contains('7'), "{}", answer.line);

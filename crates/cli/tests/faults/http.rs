@@ -43,7 +43,9 @@ fn a_call_that_is_never_answered_blocks_no_other() -> Result<()> {
         let mut session = ready(HTTP, &format!("on tools/call/never\n    {reply}"))?;
         session.client.call("1", "never", "{}")?;
         goes_on(&mut session)?;
-        session.client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)?;
+        session
+            .client
+            .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)?;
         session.finish()?;
     }
     Ok(())
@@ -108,8 +110,10 @@ fn a_batch_is_answered() -> Result<()> {
 #[test]
 fn deep_json_goes_through_in_both_directions() -> Result<()> {
     for reply in REPLIES {
-        let script = format!(r#"{reply}on tools/call/deep -> answer {{"content":[],"structuredContent":{{"v":{{[*10000}}{{]*10000}}}}}}
-on tools/call/size -> text sized"#);
+        let script = format!(
+            r#"{reply}on tools/call/deep -> answer {{"content":[],"structuredContent":{{"v":{{[*10000}}{{]*10000}}}}}}
+on tools/call/size -> text sized"#
+        );
         let mut session = ready(HTTP, &script)?;
         let deep = format!(r#"{{"v":{}{}}}"#, "[".repeat(10_000), "]".repeat(10_000));
         session.client.call("1", "size", &deep)?;
@@ -137,7 +141,8 @@ fn unauthorised_at_start_is_the_first_answer() -> Result<()> {
 
 #[test]
 fn unauthorised_later_is_an_error_and_the_session_goes_on() -> Result<()> {
-    let mut session = ready(HTTP, "on tools/call/echo when unauth\n    status 401\n    header WWW-Authenticate: Bearer")?;
+    let mut session =
+        ready(HTTP, "on tools/call/echo when unauth\n    status 401\n    header WWW-Authenticate: Bearer")?;
     session.upstream()?.act("arm unauth")?;
     ensure!(call(&mut session, "1", "echo")?.error()?.1.contains("401"), "no status");
     session.upstream()?.act("disarm unauth")?;
@@ -179,7 +184,10 @@ fn a_server_that_hangs_is_given_up_in_time() -> Result<()> {
     for (n, tool) in ["hang", "quiet", "half"].into_iter().enumerate() {
         let error = call(&mut session, &n.to_string().replace('0', "9"), tool).context(tool)?;
         let message = error.error().context(tool)?.1.to_lowercase();
-        ensure!(message.contains("1 s") || message.contains("1s") || message.contains("tim"), "{tool}: {message}");
+        ensure!(
+            message.contains("1 s") || message.contains("1s") || message.contains("tim"),
+            "{tool}: {message}"
+        );
     }
     goes_on(&mut session)?;
     session.finish().map(drop)
@@ -203,7 +211,9 @@ fn a_cut_stream_fails_its_call_at_once() -> Result<()> {
 #[test]
 fn a_cut_stream_with_event_ids_is_resumed_once() -> Result<()> {
     for end in ["cut", "end"] {
-        let script = format!("on tools/call/cut\n    stream\n    id ev-1\n    {BEFORE}\n    resume ev-1 {{\"jsonrpc\":\"2.0\",\"id\":{{id}},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"resumed\"}}]}}}}\n    {end}");
+        let script = format!(
+            "on tools/call/cut\n    stream\n    id ev-1\n    {BEFORE}\n    resume ev-1 {{\"jsonrpc\":\"2.0\",\"id\":{{id}},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"resumed\"}}]}}}}\n    {end}"
+        );
         let mut session = ready(HTTP, &script)?;
         ensure!(call(&mut session, "1", "cut")?.text()? == "resumed", "not resumed");
         ensure!(sent(&mut session, "cut")? == 1, "sent again");
@@ -215,7 +225,9 @@ fn a_cut_stream_with_event_ids_is_resumed_once() -> Result<()> {
 
 #[test]
 fn a_stream_that_cannot_be_resumed_fails_its_call() -> Result<()> {
-    let script = format!("on tools/call/cut\n    stream\n    id ev-1\n    {BEFORE}\n    cut\non GET when gone -> status 404");
+    let script = format!(
+        "on tools/call/cut\n    stream\n    id ev-1\n    {BEFORE}\n    cut\non GET when gone -> status 404"
+    );
     let mut session = ready(HTTP, &script)?;
     session.upstream()?.wait("stream", SOON, |_| true)?;
     session.upstream()?.act("arm gone")?;

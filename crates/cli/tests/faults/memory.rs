@@ -29,7 +29,10 @@ fn a_result_of_100_million_characters_is_saved_whole() -> Result<()> {
             if reply == "sse" && transport != FakeTransport::Http {
                 continue;
             }
-            let mut session = ready(transport, &format!("set reply {reply}\non tools/call/blob -> text {{0123456789*10000000}}"))?;
+            let mut session = ready(
+                transport,
+                &format!("set reply {reply}\non tools/call/blob -> text {{0123456789*10000000}}"),
+            )?;
             session.client.call("1", "blob", "{}")?;
             let answer = Answer::of(&session.client.answer_within("1", LONG)?)?;
             let saved = answer.saved()?;
@@ -53,7 +56,10 @@ fn a_gibibyte_without_a_line_ending_is_not_kept() -> Result<()> {
         ("foreign JSON", "raw {\"a\":\"{x*300000000}"),
     ];
     for (what, flood) in floods {
-        let mut session = ready(FakeTransport::Stdio, &format!("on tools/call/flood\n    {flood}\n    raw \\n\n    text after"))?;
+        let mut session = ready(
+            FakeTransport::Stdio,
+            &format!("on tools/call/flood\n    {flood}\n    raw \\n\n    text after"),
+        )?;
         session.client.call("1", "flood", "{}")?;
         let answer = Answer::of(&session.client.answer_within("1", LONG).context(what)?)?;
         ensure!(answer.text()? == "after", "{what}: {}", answer.line);

@@ -31,7 +31,9 @@ fn a_call_that_is_never_answered_blocks_no_other() -> Result<()> {
     let mut session = ready(SSE, "on tools/call/never -> never")?;
     session.client.call("1", "never", "{}")?;
     goes_on(&mut session)?;
-    session.client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)?;
+    session
+        .client
+        .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)?;
     session.upstream()?.wait_for("notifications/cancelled", SOON)?;
     session.finish().map(drop)
 }
@@ -115,8 +117,11 @@ fn an_endpoint_of_another_origin_gets_nothing() -> Result<()> {
 #[test]
 fn endpoints_are_resolved_against_the_stream() -> Result<()> {
     let rig = Rig::new(TOOLWAY)?.options(&["--header", "X-Team=a"]);
-    for endpoint in ["message?sessionId={session}", "./message?sessionId={session}", "/message?a=b&sessionId={session}"] {
-        let rig = Rig::new(TOOLWAY)?.script(&format!("set endpoint {endpoint}")).options(&["--header", "X-Team=a"]);
+    for endpoint in
+        ["message?sessionId={session}", "./message?sessionId={session}", "/message?a=b&sessionId={session}"]
+    {
+        let rig =
+            Rig::new(TOOLWAY)?.script(&format!("set endpoint {endpoint}")).options(&["--header", "X-Team=a"]);
         let mut session = rig.start(SSE)?;
         session.client.handshake()?;
         goes_on(&mut session)?;

@@ -82,7 +82,9 @@ fn a_call_that_is_never_answered_blocks_no_other() -> Result<()> {
     let mut session = ready(STDIO, "on tools/call/never -> never")?;
     session.client.call("1", "never", "{}")?;
     goes_on(&mut session)?;
-    session.client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)?;
+    session
+        .client
+        .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)?;
     session.upstream()?.wait_for("notifications/cancelled", SOON)?;
     session.finish().map(drop)
 }

@@ -83,8 +83,21 @@ fn an_existing_directory_keeps_its_mode() -> Result<()> {
 #[test]
 fn ids_of_every_spelling_come_back_as_they_were() -> Result<()> {
     let ids = [
-        "0", "7", "-1", "1.0", "1.5", "1e2", "9007199254740993", "123456789012345678901234567890",
-        r#""1""#, r#""""#, r#""a b""#, r#""\u0061\"\\/""#, r#""é漢😀""#, r#""{\"id\":1}""#, r#""../../x""#,
+        "0",
+        "7",
+        "-1",
+        "1.0",
+        "1.5",
+        "1e2",
+        "9007199254740993",
+        "123456789012345678901234567890",
+        r#""1""#,
+        r#""""#,
+        r#""a b""#,
+        r#""\u0061\"\\/""#,
+        r#""é漢😀""#,
+        r#""{\"id\":1}""#,
+        r#""../../x""#,
     ];
     let mut session = stdio(&format!("on tools/call/build -> answer {RESULT}"))?;
     session.client.handshake()?;
@@ -126,8 +139,16 @@ fn the_error_flag_is_what_the_upstream_said() -> Result<()> {
 fn the_border_is_exact_in_characters() -> Result<()> {
     // (spelled, characters that count)
     let kinds = [
-        ("plain", 5), ("é漢😀", 3), (r"\u00e9\u6f22\ud83d\ude00", 3), (r"\/", 1), (r"\u0041", 1),
-        (r#"\n\t\r\b\f\"\\"#, 14), (r"\u000a\u0022\u005c", 6), (r"\u0000\u001f", 12), (r"\ud800x", 7), (r"\u007f", 1),
+        ("plain", 5),
+        ("é漢😀", 3),
+        (r"\u00e9\u6f22\ud83d\ude00", 3),
+        (r"\/", 1),
+        (r"\u0041", 1),
+        (r#"\n\t\r\b\f\"\\"#, 14),
+        (r"\u000a\u0022\u005c", 6),
+        (r"\u0000\u001f", 12),
+        (r"\ud800x", 7),
+        (r"\u007f", 1),
         (r"\u2028", 1),
     ];
     let mut lines = Vec::new();
@@ -138,10 +159,8 @@ fn the_border_is_exact_in_characters() -> Result<()> {
             lines.push((id.clone(), size, text_response(&id, &text)));
         }
     }
-    let script: String = lines
-        .iter()
-        .map(|(id, _, line)| format!("on tools/call/t{id} -> send {line}\n"))
-        .collect();
+    let script: String =
+        lines.iter().map(|(id, _, line)| format!("on tools/call/t{id} -> send {line}\n")).collect();
     let rig = Rig::new(TOOLWAY)?;
     let path = rig.path().join("script");
     std::fs::write(&path, &script)?;

@@ -17,9 +17,16 @@ fn tool() -> String {
 fn script() -> String {
     let rows = |n: u32| {
         let before = n - 1;
-        format!(r#"{{"content":[{{"type":"text","text":"{{(\"{{r*500}}\",)*{before}}}\"{{r*500}}\""}}],"structuredContent":{{"rows":[{{("{{r*500}}",)*{before}}}"{{r*500}}"],"next":null}}}}"#)
+        format!(
+            r#"{{"content":[{{"type":"text","text":"{{(\"{{r*500}}\",)*{before}}}\"{{r*500}}\""}}],"structuredContent":{{"rows":[{{("{{r*500}}",)*{before}}}"{{r*500}}"],"next":null}}}}"#
+        )
     };
-    format!("tool {}\non tools/call/q 1 -> answer {}\non tools/call/q 2+ -> answer {}", tool(), rows(100), rows(2))
+    format!(
+        "tool {}\non tools/call/q 1 -> answer {}\non tools/call/q 2+ -> answer {}",
+        tool(),
+        rows(100),
+        rows(2)
+    )
 }
 
 fn list(session: &mut toolway_testkit::Session, id: &str) -> Result<Vec<u8>> {
@@ -80,7 +87,10 @@ fn keep_leaves_the_list_alone() -> Result<()> {
 
 /// (the tool as the upstream lists it, as the client sees it)
 const SPELLINGS: [(&str, &str); 6] = [
-    (r#"{"name":"none","inputSchema":{"type":"object"}}"#, r#"{"name":"none","inputSchema":{"type":"object"}}"#),
+    (
+        r#"{"name":"none","inputSchema":{"type":"object"}}"#,
+        r#"{"name":"none","inputSchema":{"type":"object"}}"#,
+    ),
     (
         r#"{"name":"inside","inputSchema":{"type":"object","properties":{"outputSchema":{"type":"string"}}},"x":1.0}"#,
         r#"{"name":"inside","inputSchema":{"type":"object","properties":{"outputSchema":{"type":"string"}}},"x":1.0}"#,

@@ -28,7 +28,10 @@ fn no_base64_in_text(answer: &Answer) -> Result<()> {
     let runs = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '+' || c == '/' || c == '='));
     for run in runs {
         let first = run.chars().next();
-        ensure!(run.len() <= 64 || run.chars().all(|c| Some(c) == first) || run.starts_with('/'), "base64 in a text: {run:.100}");
+        ensure!(
+            run.len() <= 64 || run.chars().all(|c| Some(c) == first) || run.starts_with('/'),
+            "base64 in a text: {run:.100}"
+        );
     }
     Ok(())
 }
@@ -36,7 +39,9 @@ fn no_base64_in_text(answer: &Answer) -> Result<()> {
 #[test]
 fn a_small_image_passes_beside_a_cut_text() -> Result<()> {
     let image = "{\"type\":\"image\",\"data\":\"{png:60000}\",\"mimeType\":\"image/png\"}";
-    let script = format!(r#"on tools/call/draw -> answer {{"content":[{{"type":"text","text":"{{l*40000}}"}},{image},{LINK}]}}"#);
+    let script = format!(
+        r#"on tools/call/draw -> answer {{"content":[{{"type":"text","text":"{{l*40000}}"}},{image},{LINK}]}}"#
+    );
     let (session, answer) = call(&script, Rig::new(TOOLWAY)?)?;
     let kinds: Vec<_> = answer.blocks()?.iter().map(|b| b["type"].as_str().unwrap_or("")).collect();
     ensure!(kinds == ["text", "image", "resource_link"], "order: {kinds:?}");
@@ -46,7 +51,8 @@ fn a_small_image_passes_beside_a_cut_text() -> Result<()> {
     ensure!(text.contains("llll") && text.chars().count() < 9_000, "{} characters of text", text.len());
     no_base64_in_text(&answer)?;
     let saved = answer.saved()?;
-    let decoded = files(&session.rig().saved()).into_iter().find(|f| std::fs::read(f).is_ok_and(|b| b == png(60_000)));
+    let decoded =
+        files(&session.rig().saved()).into_iter().find(|f| std::fs::read(f).is_ok_and(|b| b == png(60_000)));
     let decoded = decoded.context("no decoded image beside the saved result")?;
     ensure!(decoded.extension().is_some_and(|e| e == "png"), "{}", decoded.display());
     saved.check_file(&std::fs::read(&saved.path)?)?;
@@ -58,12 +64,21 @@ fn an_image_does_not_count_while_it_is_under_the_limit_of_media() -> Result<()> 
     for kinds in [vec!["image/png"], vec!["image/png", "audio/wav"]] {
         let blocks: Vec<_> = kinds
             .iter()
-            .map(|kind| format!(r#"{{"type":"{}","data":"{}","mimeType":"{kind}"}}"#, &kind[..5], STANDARD.encode(png(150_000))))
+            .map(|kind| {
+                format!(
+                    r#"{{"type":"{}","data":"{}","mimeType":"{kind}"}}"#,
+                    &kind[..5],
+                    STANDARD.encode(png(150_000))
+                )
+            })
             .collect();
         let result = format!(r#"{{"content":[{{"type":"text","text":"short"}},{}]}}"#, blocks.join(","));
         let (session, answer) = call(&format!("on tools/call/draw -> answer {result}"), Rig::new(TOOLWAY)?)?;
         same(answer.line.as_bytes(), &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#))?;
-        ensure!(!session.rig().saved().exists() || files(&session.rig().saved()).len() <= 1, "something was saved");
+        ensure!(
+            !session.rig().saved().exists() || files(&session.rig().saved()).len() <= 1,
+            "something was saved"
+        );
         session.finish()?;
     }
     Ok(())
@@ -97,7 +112,8 @@ fn a_file_gets_the_extension_of_its_real_type() -> Result<()> {
     let script = r#"on tools/call/draw -> answer {"content":[{"type":"text","text":"{l*20000}"},{"type":"image","data":"{png:3000}","mimeType":"image/jpeg"},{"type":"image","data":"not base64!","mimeType":"image/png"}]}"#;
     let (session, answer) = call(script, Rig::new(TOOLWAY)?)?;
     ensure!(answer.line.contains("not base64!"), "the odd image was dropped");
-    let decoded = files(&session.rig().saved()).into_iter().find(|f| std::fs::read(f).is_ok_and(|b| b == png(3_000)));
+    let decoded =
+        files(&session.rig().saved()).into_iter().find(|f| std::fs::read(f).is_ok_and(|b| b == png(3_000)));
     let decoded = decoded.context("no decoded image")?;
     ensure!(decoded.extension().is_some_and(|e| e == "png"), "{}", decoded.display());
     session.finish().map(drop)

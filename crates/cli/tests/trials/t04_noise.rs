@@ -6,7 +6,8 @@ use toolway_testkit::{FakeTransport, Rig, SOON};
 use crate::answer::same;
 use crate::{TOOLWAY, stdio};
 
-const NOTE: &str = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hi"}}"#;
+const NOTE: &str =
+    r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hi"}}"#;
 const REAL: &str = r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"real"}]}}"#;
 
 #[test]
@@ -26,11 +27,15 @@ fn only_messages_reach_the_client() -> Result<()> {
     upstream.wait_for("\"two\"", SOON)?;
     let received = String::from_utf8_lossy(&upstream.received()).into_owned();
     ensure!(received.lines().count() == 4, "written back: {received}");
-    session.client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)?;
+    session
+        .client
+        .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)?;
     session.client.close_stdin();
     session.client.wait_exit(SOON)?;
     let stderr = session.client.stderr();
-    let counted = stderr.lines().any(|line| line.contains('2') && (line.contains("ignored") || line.contains("skipped")));
+    let counted = stderr
+        .lines()
+        .any(|line| line.contains('2') && (line.contains("ignored") || line.contains("skipped")));
     ensure!(counted, "two ignored lines are not counted: {stderr}");
     let (_, rest) = session.ended()?;
     ensure!(rest.is_empty(), "more lines: {rest:?}");
@@ -105,6 +110,8 @@ on tools/call/b -> text kept"#;
     session.client.call("1", "a", "{}")?;
     session.client.call("2", "b", "{}")?;
     session.client.answer("2")?;
-    session.client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)?;
+    session
+        .client
+        .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)?;
     session.finish().map(drop)
 }

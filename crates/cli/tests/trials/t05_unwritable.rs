@@ -95,7 +95,11 @@ fn saving_works_again_once_it_can() -> Result<()> {
     session.client.call("8", "big", "{}")?;
     let answer = Answer::of(&session.client.answer("8")?)?;
     answer.saved()?.check_file(
-        format!(r#"{{"jsonrpc":"2.0","id":8,"result":{{"content":[{{"type":"text","text":"HEAD {} TAIL"}}]}}}}"#, "x".repeat(30_000)).as_bytes(),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":8,"result":{{"content":[{{"type":"text","text":"HEAD {} TAIL"}}]}}}}"#,
+            "x".repeat(30_000)
+        )
+        .as_bytes(),
     )?;
     ensure!(!files(&spill).is_empty(), "nothing is there");
     session.finish().map(drop)

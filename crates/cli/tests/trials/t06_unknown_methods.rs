@@ -18,7 +18,9 @@ fn whole(text: &str) -> String {
 
 #[test]
 fn both_go_through_byte_for_byte() -> Result<()> {
-    let script = format!("set defaults off\non server/discover -> send {DISCOVERED}\non x-vendor/thing -> send {ASKED}");
+    let script = format!(
+        "set defaults off\non server/discover -> send {DISCOVERED}\non x-vendor/thing -> send {ASKED}"
+    );
     let mut session = stdio(&script)?;
     session.client.send(DISCOVER)?;
     same(&session.client.answer("1")?, &whole(DISCOVERED))?;
@@ -26,7 +28,10 @@ fn both_go_through_byte_for_byte() -> Result<()> {
     same(&session.client.answer("2")?, &whole(ASKED))?;
     let received = session.upstream()?.received();
     same(&received, &format!("{DISCOVER}\n{THING}\n"))?;
-    let saved: Vec<_> = files(&session.rig().saved()).into_iter().filter(|f| !f.to_string_lossy().contains("index")).collect();
+    let saved: Vec<_> = files(&session.rig().saved())
+        .into_iter()
+        .filter(|f| !f.to_string_lossy().contains("index"))
+        .collect();
     ensure!(saved.is_empty(), "saved: {saved:?}");
     session.finish().map(drop)
 }
@@ -58,8 +63,19 @@ fn an_unknown_result_passes_when_told_to() -> Result<()> {
 
 /// Methods whose large results always pass whole, as the upstream spelled them.
 const KNOWN: [&str; 14] = [
-    "initialize", "server/discover", "ping", "tools/list", "resources/list", "resources/templates/list", "prompts/list",
-    "completion/complete", "logging/setLevel", "tasks/list", "tasks/get", "tasks/cancel", "resources/subscribe",
+    "initialize",
+    "server/discover",
+    "ping",
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "prompts/list",
+    "completion/complete",
+    "logging/setLevel",
+    "tasks/list",
+    "tasks/get",
+    "tasks/cancel",
+    "resources/subscribe",
     "subscriptions/listen",
 ];
 
@@ -72,8 +88,13 @@ fn known_methods_pass_whole_however_large() -> Result<()> {
     let mut session = stdio(&script)?;
     for (n, method) in KNOWN.iter().enumerate() {
         let id = format!("\"{n}\"");
-        session.client.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{}}}}"#))?;
-        let sent = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"z":1.0,"a":"\u00e9{}"}}}}"#, "x".repeat(30_000));
+        session
+            .client
+            .send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{}}}}"#))?;
+        let sent = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"z":1.0,"a":"\u00e9{}"}}}}"#,
+            "x".repeat(30_000)
+        );
         same(&session.client.answer(&id)?, &sent).context(*method)?;
     }
     session.finish().map(drop)
@@ -107,7 +128,10 @@ on tools/call/log
     session.client.call("3", "fail", "{}")?;
     let failed = Answer::of(&session.client.answer("3")?)?;
     let (code, message) = failed.error()?;
-    ensure!(code == -32042 && message.starts_with("HEAD x") && failed.chars() <= 10_000, "{code} {message:.100}");
+    ensure!(
+        code == -32042 && message.starts_with("HEAD x") && failed.chars() <= 10_000,
+        "{code} {message:.100}"
+    );
     let path = failed.line.split('"').find(|part| part.ends_with(".json")).context("no path")?;
     ensure!(std::fs::metadata(path)?.len() > 20_000, "{path}");
     session.client.call("4", "log", "{}")?;
@@ -116,7 +140,13 @@ on tools/call/log
     let lines = session.finish()?;
     ensure!(lines.len() == 3, "{} lines", lines.len());
     let log = Answer::of(lines[0].as_bytes())?;
-    ensure!(log.chars() <= 10_000 && log.tree["params"]["level"] == "warning" && log.tree["params"]["logger"] == "db", "{:.300}", lines[0]);
+    ensure!(
+        log.chars() <= 10_000
+            && log.tree["params"]["level"] == "warning"
+            && log.tree["params"]["logger"] == "db",
+        "{:.300}",
+        lines[0]
+    );
     ensure!(lines[1].len() > 20_000 && lines[2].len() > 20_000, "others are cut");
     Ok(())
 }

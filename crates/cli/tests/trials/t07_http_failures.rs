@@ -74,7 +74,10 @@ fn a_json_rpc_error_in_a_failed_status_is_passed_on() -> Result<()> {
     let mut session = http(script)?;
     session.client.handshake()?;
     let error = failure(&mut session, "\"x\"", "no")?;
-    ensure!(error == r#"{"jsonrpc":"2.0","id":"x","error":{"code":-32602,"message":"bad \"cursor\""}}"#, "{error}");
+    ensure!(
+        error == r#"{"jsonrpc":"2.0","id":"x","error":{"code":-32602,"message":"bad \"cursor\""}}"#,
+        "{error}"
+    );
     session.finish().map(drop)
 }
 
@@ -93,8 +96,12 @@ fn a_forgotten_session_is_opened_again_and_the_call_sent_again_once() -> Result<
         .map(|r| (r.method().unwrap_or_default(), r.header("mcp-session-id").unwrap_or("-").to_owned()))
         .collect();
     let expected = [
-        ("initialize", "-"), ("notifications/initialized", "S1"), (CALL, "S1"),
-        ("initialize", "-"), ("notifications/initialized", "S2"), (CALL, "S2"),
+        ("initialize", "-"),
+        ("notifications/initialized", "S1"),
+        (CALL, "S1"),
+        ("initialize", "-"),
+        ("notifications/initialized", "S2"),
+        (CALL, "S2"),
     ];
     ensure!(line.iter().map(|(m, s)| (m.as_str(), s.as_str())).eq(expected), "{line:?}");
     let initial: Vec<_> = requests.iter().filter(|r| r.method().as_deref() == Some("initialize")).collect();
@@ -190,10 +197,16 @@ fn other_bodies_that_are_no_answer_are_one_error() -> Result<()> {
         ("text", "header Content-Type: text/plain\n    body hello"),
         ("not-json", "header Content-Type: application/json\n    body {nonsense"),
         ("no-rpc", "header Content-Type: application/json\n    body {\\x22ok\\x22:true}"),
-        ("other-id", "body {\\x22jsonrpc\\x22:\\x222.0\\x22,\\x22id\\x22:\\x22other\\x22,\\x22result\\x22:{}}"),
+        (
+            "other-id",
+            "body {\\x22jsonrpc\\x22:\\x222.0\\x22,\\x22id\\x22:\\x22other\\x22,\\x22result\\x22:{}}",
+        ),
         ("half", "body {\\x22jsonrpc\\x22:\\x222.0\\x22,\\x22id\\x22:1,\\x22result\\x22:{}}\n    cut"),
         ("neither", "body {\\x22jsonrpc\\x22:\\x222.0\\x22,\\x22id\\x22:{id}}"),
-        ("both", "body {\\x22jsonrpc\\x22:\\x222.0\\x22,\\x22id\\x22:{id},\\x22result\\x22:{},\\x22error\\x22:{\\x22code\\x22:1,\\x22message\\x22:\\x22\\x22}}"),
+        (
+            "both",
+            "body {\\x22jsonrpc\\x22:\\x222.0\\x22,\\x22id\\x22:{id},\\x22result\\x22:{},\\x22error\\x22:{\\x22code\\x22:1,\\x22message\\x22:\\x22\\x22}}",
+        ),
         ("empty-stream", "stream\n    end"),
         ("no-http", "raw banana\\r\\n\\r\\n\n    close"),
     ];
@@ -215,7 +228,8 @@ fn configured_headers_go_everywhere_and_never_to_another_origin() -> Result<()> 
         "on tools/call/move\n    status 307\n    header Location: http://127.0.0.1:{}/mcp\non tools/call/here -> text here",
         elsewhere.1.peer.port()
     );
-    let rig = Rig::new(TOOLWAY)?.options(&["--header", "Authorization=Bearer s3cr3t=x", "--header", "X-Team=a"]);
+    let rig =
+        Rig::new(TOOLWAY)?.options(&["--header", "Authorization=Bearer s3cr3t=x", "--header", "X-Team=a"]);
     let mut session = rig.script(&script).start(FakeTransport::Http)?;
     session.client.handshake()?;
     session.upstream()?.wait("stream", SOON, |_| true)?;
@@ -232,7 +246,10 @@ fn configured_headers_go_everywhere_and_never_to_another_origin() -> Result<()> 
         ensure!(request.header("x-team") == Some("a"), "{request:?}");
     }
     for request in elsewhere.1.peer.requests() {
-        ensure!(request.header("authorization").is_none() && request.header("x-team").is_none(), "{request:?}");
+        ensure!(
+            request.header("authorization").is_none() && request.header("x-team").is_none(),
+            "{request:?}"
+        );
         ensure!(request.header("mcp-session-id").is_none(), "{request:?}");
     }
     let stderr = session.client.stderr();
