@@ -103,7 +103,8 @@ const SPELLINGS: [(&str, &str); 6] = [
 
 #[test]
 fn every_spelling_of_a_tool_is_relaxed_and_nothing_else_is_touched() -> Result<()> {
-    let script: String = SPELLINGS.iter().map(|(tool, _)| format!("tool {tool}\n")).collect();
+    let script: String =
+        SPELLINGS.iter().map(|(tool, _)| format!("tool {tool}\n")).collect::<Vec<_>>().concat();
     let mut session = stdio(&script)?;
     session.client.handshake()?;
     let line = list(&mut session, "1")?;

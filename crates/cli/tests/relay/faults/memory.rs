@@ -8,7 +8,7 @@ use toolway_testkit::{FakeTransport, Rig, SOON, Session, peak_memory, tree};
 use crate::answer::Answer;
 use crate::{TOOLWAY, goes_on, ready};
 
-const LONG: Duration = Duration::from_secs(240);
+const LONG: Duration = Duration::from_mins(4);
 /// The bound for a release build is 32 MiB; an unoptimised build is allowed twice that.
 const BOUND: u64 = 64 << 20;
 

@@ -68,7 +68,8 @@ fn every_kind_of_noise_fails_nothing() -> Result<()> {
         .iter()
         .enumerate()
         .map(|(n, noise)| format!("on tools/call/t{n}\n    raw {noise}\n    text after\n    raw {noise}\n"))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     let mut session = stdio(&script)?;
     session.client.handshake()?;
     for n in 0..KINDS.len() {
@@ -100,11 +101,11 @@ fn noise_before_the_handshake_and_at_the_end_is_noise_too() -> Result<()> {
 
 #[test]
 fn a_message_after_half_a_line_of_noise_is_lost_alone() -> Result<()> {
-    let script = r#"on tools/call/a
+    let script = r"on tools/call/a
     raw progress: 50%
     text lost
     raw progress: 100%\n
-on tools/call/b -> text kept"#;
+on tools/call/b -> text kept";
     let mut session = stdio(script)?;
     session.client.handshake()?;
     session.client.call("1", "a", "{}")?;

@@ -1,15 +1,10 @@
-//! The fault runs of the measuring harness and the bad input of both peers, against the real binary: every one ends in
-//! a clear error for that request, is passed on, or is ignored and counted; never a hang, a crash, or a leftover.
+//! The real binary between a scripted upstream and a client: trials and faults. Every test ends with a judgement of
+//! all that was said, and a check that nothing is left.
 #![cfg(target_os = "linux")]
 
-#[path = "../support/answer.rs"]
 mod answer;
-mod bad_input;
-mod ends;
-mod http;
-mod memory;
-mod sse;
-mod stdio;
+mod faults;
+mod trials;
 
 use anyhow::{Result, ensure};
 use toolway_testkit::{FakeTransport, Rig, Session};
@@ -17,6 +12,11 @@ use toolway_testkit::{FakeTransport, Rig, Session};
 use answer::Answer;
 
 const TOOLWAY: &str = env!("CARGO_BIN_EXE_toolway");
+
+/// A relay before a stdio server with this script.
+fn stdio(script: &str) -> Result<Session> {
+    Rig::new(TOOLWAY)?.script(script).start(FakeTransport::Stdio)
+}
 
 /// A relay before a server with this script, after the handshake.
 fn ready(transport: FakeTransport, script: &str) -> Result<Session> {

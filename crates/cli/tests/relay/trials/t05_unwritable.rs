@@ -20,7 +20,7 @@ fn check(mut session: Session, what: &str) -> Result<Session> {
     let within = Duration::from_secs(10);
     let answer = Answer::of(&session.client.answer_within("5", within).with_context(|| what.to_owned())?)?;
     let saved = answer.saved().with_context(|| what.to_owned())?;
-    ensure!(!saved.saved, "{what}: saved at {}", saved.path.display());
+    ensure!(!saved.done, "{what}: saved at {}", saved.path.display());
     ensure!(saved.reason.is_some(), "{what}: no reason");
     let text = answer.text()?;
     ensure!(text.contains("not saved: "), "{what}: {text}");
@@ -29,7 +29,7 @@ fn check(mut session: Session, what: &str) -> Result<Session> {
     ensure!(session.client.answer("6")?.ends_with(br#""result":{}}"#), "{what}: ping");
     session.client.call("7", "failed", "{}")?;
     let answer = Answer::of(&session.client.answer("7")?)?;
-    ensure!(answer.result()?["isError"] == true && !answer.saved()?.saved, "{what}: {:.300}", answer.line);
+    ensure!(answer.result()?["isError"] == true && !answer.saved()?.done, "{what}: {:.300}", answer.line);
     Ok(session)
 }
 

@@ -121,7 +121,7 @@ fn the_error_flag_is_what_the_upstream_said() -> Result<()> {
     let script: String = flags
         .iter()
         .map(|(name, flag)| format!("on tools/call/{name} -> answer {{\"content\":[{{\"type\":\"text\",\"text\":\"{{x*30000}}\"}}]{flag}}}\n"))
-        .collect();
+        .collect::<Vec<_>>().concat();
     let mut session = stdio(&script)?;
     session.client.handshake()?;
     for (name, flag) in flags {
@@ -159,8 +159,11 @@ fn the_border_is_exact_in_characters() -> Result<()> {
             lines.push((id.clone(), size, text_response(&id, &text)));
         }
     }
-    let script: String =
-        lines.iter().map(|(id, _, line)| format!("on tools/call/t{id} -> send {line}\n")).collect();
+    let script: String = lines
+        .iter()
+        .map(|(id, _, line)| format!("on tools/call/t{id} -> send {line}\n"))
+        .collect::<Vec<_>>()
+        .concat();
     let rig = Rig::new(TOOLWAY)?;
     let path = rig.path().join("script");
     std::fs::write(&path, &script)?;

@@ -67,7 +67,7 @@ fn an_image_does_not_count_while_it_is_under_the_limit_of_media() -> Result<()> 
             .map(|kind| {
                 format!(
                     r#"{{"type":"{}","data":"{}","mimeType":"{kind}"}}"#,
-                    &kind[..5],
+                    kind.split('/').next().unwrap_or_default(),
                     STANDARD.encode(png(150_000))
                 )
             })
@@ -91,7 +91,7 @@ fn large_media_become_links_to_their_files() -> Result<()> {
     let link = answer.blocks()?.iter().find(|b| b["type"] == "resource_link").context("no link")?;
     let uri = link["uri"].as_str().context("no uri")?;
     let path = uri.strip_prefix("file://").context("no file URI")?;
-    ensure!(std::fs::read(path)? == png(1_500_000) && path.ends_with(".png"), "{path}");
+    ensure!(std::fs::read(path)? == png(1_500_000) && path.rsplit('.').next() == Some("png"), "{path}");
     ensure!(answer.line.contains(&image(2_000)), "the small image was changed");
     ensure!(answer.chars() < 20_000, "{} characters", answer.chars());
     no_base64_in_text(&answer)?;
