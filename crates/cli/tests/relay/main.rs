@@ -4,9 +4,10 @@
 
 mod answer;
 mod faults;
+mod options;
 mod trials;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use toolway_testkit::{FakeTransport, Rig, Session};
 
 use answer::Answer;
@@ -37,4 +38,19 @@ fn goes_on(session: &mut Session) -> Result<()> {
     let answer = Answer::of(&session.client.answer("\"next\"")?)?;
     ensure!(answer.text()? == "next", "{}", answer.line);
     Ok(())
+}
+
+/// Runs the cases beside one another (most of their time is waiting); the first failure is the result.
+fn together<C: Sync + std::fmt::Debug>(cases: &[C], run: impl Fn(&C) -> Result<()> + Sync) -> Result<()> {
+    std::thread::scope(|scope| {
+        let run = &run;
+        let running: Vec<_> = cases.iter().map(|case| (case, scope.spawn(move || run(case)))).collect();
+        for (case, thread) in running {
+            match thread.join() {
+                Ok(result) => result.with_context(|| format!("case {case:?}"))?,
+                Err(_) => bail!("case {case:?} panicked"),
+            }
+        }
+        Ok(())
+    })
 }

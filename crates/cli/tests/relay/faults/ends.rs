@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use toolway_testkit::{FakeTransport, Rig, SOON, Session, open_files};
 
 use crate::answer::Answer;
-use crate::{TOOLWAY, call, goes_on, ready};
+use crate::{TOOLWAY, call, goes_on, ready, together};
 
 const STDIO: FakeTransport = FakeTransport::Stdio;
 
@@ -49,49 +49,47 @@ fn stdin_closed_with_calls_that_never_end_answers_them_after_the_drain() -> Resu
 
 #[test]
 fn stdin_closed_ends_stubborn_servers() -> Result<()> {
-    for script in ["set eof ignore\nset term ignore", "set eof ignore"] {
-        for shell in [false, true] {
-            let rig = Rig::new(TOOLWAY)?.script(script);
-            let rig = if shell { rig.behind_shell() } else { rig };
-            let mut session = rig.start(STDIO)?;
-            session.client.handshake()?;
-            session.upstream()?;
-            session.client.close_stdin();
-            let (status, _) = session.ended()?;
-            ensure!(status.code() == Some(0), "{status} with {script} and shell {shell}");
-        }
-    }
-    Ok(())
+    let scripts = ["set eof ignore\nset term ignore", "set eof ignore"];
+    let cases = scripts.map(|script| [(script, false), (script, true)]);
+    together(cases.as_flattened(), |(script, shell)| {
+        let rig = Rig::new(TOOLWAY)?.script(script);
+        let rig = if *shell { rig.behind_shell() } else { rig };
+        let mut session = rig.start(STDIO)?;
+        session.client.handshake()?;
+        session.upstream()?;
+        session.client.close_stdin();
+        let (status, _) = session.ended()?;
+        ensure!(status.code() == Some(0), "{status}");
+        Ok(())
+    })
 }
+
+/// How a process that the server starts stays.
+const STAYING: [&str; 6] = [
+    "spawn",
+    "spawn stubborn",
+    "spawn setsid stubborn",
+    "spawn setsid stubborn orphan",
+    "spawn orphan keep-stdout",
+    "spawn setsid keep-stdout",
+];
 
 #[test]
 fn descendants_in_sessions_of_their_own_end_too() -> Result<()> {
-    for how in [
-        "",
-        "stubborn",
-        "setsid stubborn",
-        "setsid stubborn orphan",
-        "orphan keep-stdout",
-        "setsid keep-stdout",
-    ] {
-        for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
-            let mut session = ready(
-                STDIO,
-                &format!("on tools/call/fork\n    spawn {how}\n    text forked")
-                    .replace("spawn \n", "spawn\n"),
-            )?;
-            call(&mut session, "1", "fork")?;
-            let mut stays = session.spawned()?;
-            match signal {
-                None => session.client.close_stdin(),
-                Some(signal) => session.client.signal(signal)?,
-            }
-            stays.wait_gone(SOON)?;
-            session.client.close_stdin();
-            session.ended()?;
+    let cases = STAYING.map(|how| [None, Some(Signal::TERM), Some(Signal::KILL)].map(|signal| (how, signal)));
+    together(cases.as_flattened(), |(how, signal)| {
+        let script = format!("on tools/call/fork\n    {how}\n    text forked");
+        let mut session = ready(STDIO, &script)?;
+        call(&mut session, "1", "fork")?;
+        let mut stays = session.spawned()?;
+        match signal {
+            None => session.client.close_stdin(),
+            Some(signal) => session.client.signal(*signal)?,
         }
-    }
-    Ok(())
+        stays.wait_gone(SOON)?;
+        session.client.close_stdin();
+        session.ended().map(drop)
+    })
 }
 
 #[test]
@@ -108,34 +106,33 @@ fn a_descendant_that_holds_stdout_does_not_hide_the_servers_end() -> Result<()> 
 
 #[test]
 fn signals_answer_what_is_in_flight_and_end_everything() -> Result<()> {
-    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
-        for script in [
-            "set eof ignore\non tools/call/sleep -> never",
-            "on tools/call/sleep -> never",
-            "set eof ignore\nset term ignore\non tools/call/sleep -> never",
-        ] {
-            let mut session = ready(STDIO, script)?;
-            in_flight(&mut session)?;
-            session.client.signal(signal)?;
-            for id in ["1", "2", "3"] {
-                Answer::of(&session.client.answer(id)?)?.error()?;
-            }
-            let (status, rest) = session.ended()?;
-            ensure!(status.code() == Some(code) && rest.is_empty(), "{status} {rest:?}");
+    let scripts = [
+        "set eof ignore\non tools/call/sleep -> never",
+        "on tools/call/sleep -> never",
+        "set eof ignore\nset term ignore\non tools/call/sleep -> never",
+    ];
+    let cases = scripts.map(|script| [(script, Signal::TERM, 143), (script, Signal::INT, 130)]);
+    together(cases.as_flattened(), |(script, signal, code)| {
+        let mut session = ready(STDIO, script)?;
+        in_flight(&mut session)?;
+        session.client.signal(*signal)?;
+        for id in ["1", "2", "3"] {
+            Answer::of(&session.client.answer(id)?)?.error()?;
         }
-    }
-    Ok(())
+        let (status, rest) = session.ended()?;
+        ensure!(status.code() == Some(*code) && rest.is_empty(), "{status} {rest:?}");
+        Ok(())
+    })
 }
 
 #[test]
 fn a_killed_relay_leaves_no_server() -> Result<()> {
-    for script in ["", "set eof ignore", "set eof ignore\nset term ignore"] {
+    together(&["", "set eof ignore", "set eof ignore\nset term ignore"], |script| {
         let mut session = ready(STDIO, script)?;
         session.upstream()?;
         session.client.signal(Signal::KILL)?;
-        session.ended()?;
-    }
-    Ok(())
+        session.ended().map(drop)
+    })
 }
 
 #[test]
