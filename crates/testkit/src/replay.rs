@@ -24,16 +24,17 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Reads JSON lines with the members `direction` (`downstream->upstream` or `upstream->downstream`) and
-    /// `message`; an error names the line.
+    /// Reads JSON lines with the members `from` (`client` or `server`; or `direction`, `downstream->upstream` or
+    /// `upstream->downstream`) and `message`; an error names the line.
     pub fn parse(text: &str) -> Result<Self> {
         let mut messages = Vec::new();
         for (at, line) in text.lines().enumerate() {
             let read = || -> Result<(Direction, String)> {
                 let line = Message::parse(line.as_bytes())?;
-                let direction = match line.string(&["direction"]).as_deref() {
-                    Some("downstream->upstream") => Direction::Up,
-                    Some("upstream->downstream") => Direction::Down,
+                let direction = line.string(&["from"]).or_else(|| line.string(&["direction"]));
+                let direction = match direction.as_deref() {
+                    Some("client" | "downstream->upstream") => Direction::Up,
+                    Some("server" | "upstream->downstream") => Direction::Down,
                     other => anyhow::bail!("no such direction: {other:?}"),
                 };
                 let message = line.raw("message").context("no message")?;
@@ -118,7 +119,7 @@ mod tests {
     const RECORDED: &str = r#"
 {"time":"2026-11-30T10:00:00Z","direction":"downstream->upstream","message":{"jsonrpc":"2.0","id":0,"method":"initialize"}}
 {"time":"2026-11-30T10:00:00Z","direction":"upstream->downstream","message":{"jsonrpc":"2.0","result":{"n":1.0},"id":0}}
-{"time":"2026-11-30T10:00:01Z","direction":"downstream->upstream","message":{"jsonrpc":"2.0","id":"a","method":"ping"}}
+{"time":1780000000.5,"from":"client","message":{"jsonrpc":"2.0","id":"a","method":"ping"}}
 {"time":"2026-11-30T10:00:01Z","direction":"downstream->upstream","message":{"jsonrpc":"2.0","id":"b","method":"ping"}}
 {"time":"2026-11-30T10:00:01Z","direction":"upstream->downstream","message":{"jsonrpc":"2.0","method":"note"}}
 {"time":"2026-11-30T10:00:02Z","direction":"upstream->downstream","message":{"jsonrpc":"2.0","id":"a","result":{}}}
