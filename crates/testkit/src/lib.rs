@@ -1,1 +1,28 @@
-//! Fake clients and servers, captures and leak checks.
+//! The test kit: scripted fake MCP servers, a client, a judge of JSON-RPC's rules, a leak check, replays. It is for
+//! tests only and knows nothing of the product that it tests, except how its relay is called.
+
+mod binaries;
+mod capture;
+mod client;
+mod fake;
+mod hub;
+mod journal;
+mod leaks;
+mod message;
+mod png;
+mod replay;
+mod rig;
+pub mod script;
+
+pub use binaries::fakemcp;
+pub use capture::Capture;
+pub use client::{Client, INITIALIZE, INITIALIZED, SOON};
+pub use fake::{Fake, FakeConfig, FakeTransport, ignore_signals};
+pub use hub::{HttpRequest, Hub, Peer};
+pub use journal::{Journal, bytes_of};
+pub use leaks::{Leaks, files, listening, open_files, peak_memory, processor_ticks, tree, wait_for_end};
+pub use message::Message;
+pub use png::png;
+pub use replay::{Direction, Recording};
+pub use rig::{Rig, Session, Upstream};
+pub use script::Script;

@@ -1,0 +1,201 @@
+//! How a relay of a stdio server ends: by its client, by signals, with calls in flight, and with servers that will not.
+
+use anyhow::{Result, ensure};
+use rustix::process::Signal;
+use toolway_testkit::{FakeTransport, Rig, SOON, Session, open_files};
+
+use crate::answer::Answer;
+use crate::{TOOLWAY, call, goes_on, ready, together};
+
+const STDIO: FakeTransport = FakeTransport::Stdio;
+
+/// Three calls that the upstream has received and not answered.
+fn in_flight(session: &mut Session) -> Result<()> {
+    for id in ["1", "2", "3"] {
+        session.client.call(id, "sleep", "{}")?;
+    }
+    for _ in 0..3 {
+        session.upstream()?.wait_for("\"sleep\"", SOON)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn stdin_closed_with_calls_in_flight_waits_for_their_answers() -> Result<()> {
+    let mut session = ready(STDIO, "set eof drain\non tools/call/sleep\n    wait go\n    text slept")?;
+    in_flight(&mut session)?;
+    session.client.close_stdin();
+    session.upstream()?.act("arm go")?;
+    for id in ["1", "2", "3"] {
+        ensure!(Answer::of(&session.client.answer(id)?)?.text()? == "slept", "{id}");
+    }
+    let (status, _) = session.ended()?;
+    ensure!(status.code() == Some(0), "{status}");
+    Ok(())
+}
+
+#[test]
+fn stdin_closed_with_calls_that_never_end_answers_them_after_the_drain() -> Result<()> {
+    let rig = Rig::new(TOOLWAY)?.options(&["--drain", "1s"]);
+    let mut session = rig.script("set eof ignore\non tools/call/sleep -> never").start(STDIO)?;
+    session.client.handshake()?;
+    in_flight(&mut session)?;
+    session.client.close_stdin();
+    for id in ["1", "2", "3"] {
+        Answer::of(&session.client.answer(id)?)?.error()?;
+    }
+    session.ended().map(drop)
+}
+
+#[test]
+fn stdin_closed_ends_stubborn_servers() -> Result<()> {
+    let scripts = ["set eof ignore\nset term ignore", "set eof ignore"];
+    let cases = scripts.map(|script| [(script, false), (script, true)]);
+    together(cases.as_flattened(), |(script, shell)| {
+        let rig = Rig::new(TOOLWAY)?.script(script);
+        let rig = if *shell { rig.behind_shell() } else { rig };
+        let mut session = rig.start(STDIO)?;
+        session.client.handshake()?;
+        session.upstream()?;
+        session.client.close_stdin();
+        let (status, _) = session.ended()?;
+        ensure!(status.code() == Some(0), "{status}");
+        Ok(())
+    })
+}
+
+/// How a process that the server starts stays.
+const STAYING: [&str; 6] = [
+    "spawn",
+    "spawn stubborn",
+    "spawn setsid stubborn",
+    "spawn setsid stubborn orphan",
+    "spawn orphan keep-stdout",
+    "spawn setsid keep-stdout",
+];
+
+#[test]
+fn descendants_in_sessions_of_their_own_end_too() -> Result<()> {
+    let cases = STAYING.map(|how| [None, Some(Signal::TERM), Some(Signal::KILL)].map(|signal| (how, signal)));
+    together(cases.as_flattened(), |(how, signal)| {
+        let script = format!("on tools/call/fork\n    {how}\n    text forked");
+        let mut session = ready(STDIO, &script)?;
+        call(&mut session, "1", "fork")?;
+        let mut stays = session.spawned()?;
+        match signal {
+            None => session.client.close_stdin(),
+            Some(signal) => session.client.signal(*signal)?,
+        }
+        stays.wait_gone(SOON)?;
+        session.client.close_stdin();
+        session.ended().map(drop)
+    })
+}
+
+#[test]
+fn a_descendant_that_holds_stdout_does_not_hide_the_servers_end() -> Result<()> {
+    let script = "on tools/call/fork -> spawn setsid keep-stdout\non tools/call/crash -> exit 5";
+    let mut session = ready(STDIO, script)?;
+    session.client.call("1", "fork", "{}")?;
+    session.spawned()?;
+    let answer = call(&mut session, "2", "crash")?;
+    ensure!(answer.error()?.1.contains('5'), "{}", answer.line);
+    Answer::of(&session.client.answer("1")?)?.error()?;
+    session.ended().map(drop)
+}
+
+#[test]
+fn signals_answer_what_is_in_flight_and_end_everything() -> Result<()> {
+    let scripts = [
+        "set eof ignore\non tools/call/sleep -> never",
+        "on tools/call/sleep -> never",
+        "set eof ignore\nset term ignore\non tools/call/sleep -> never",
+    ];
+    let cases = scripts.map(|script| [(script, Signal::TERM, 143), (script, Signal::INT, 130)]);
+    together(cases.as_flattened(), |(script, signal, code)| {
+        let mut session = ready(STDIO, script)?;
+        in_flight(&mut session)?;
+        session.client.signal(*signal)?;
+        for id in ["1", "2", "3"] {
+            Answer::of(&session.client.answer(id)?)?.error()?;
+        }
+        let (status, rest) = session.ended()?;
+        ensure!(status.code() == Some(*code) && rest.is_empty(), "{status} {rest:?}");
+        Ok(())
+    })
+}
+
+#[test]
+fn a_killed_relay_leaves_no_server() -> Result<()> {
+    together(&["", "set eof ignore", "set eof ignore\nset term ignore"], |script| {
+        let mut session = ready(STDIO, script)?;
+        session.upstream()?;
+        session.client.signal(Signal::KILL)?;
+        session.ended().map(drop)
+    })
+}
+
+#[test]
+fn a_client_that_vanishes_ends_the_relay() -> Result<()> {
+    // Its ends of both pipes close at once, while the upstream goes on talking.
+    let mut session = ready(
+        STDIO,
+        "set eof ignore\non tools/call/talk\n    send {\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{\"t\":\"{x*200000}\"}}\n    never",
+    )?;
+    session.client.stop_reading();
+    session.client.call("1", "talk", "{}")?;
+    session.upstream()?.wait_for("\"talk\"", SOON)?;
+    session.client.vanish();
+    session
+        .upstream()?
+        .tell("send {\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{\"t\":\"{x*200000}\"}}")?;
+    session.client.wait_exit(SOON)?;
+    session.check_end()
+}
+
+#[test]
+fn a_server_that_closes_stdout_but_stays_fails_its_calls() -> Result<()> {
+    let mut session = ready(STDIO, "set eof ignore\non tools/call/close -> close")?;
+    call(&mut session, "1", "close")?.error()?;
+    session.client.close_stdin();
+    session.ended().map(drop)
+}
+
+#[test]
+fn a_server_that_cannot_be_started_is_the_first_answer() -> Result<()> {
+    let rig = Rig::new(TOOLWAY)?;
+    let mut command = rig.command(["stdio", "--", "no-such-binary-xyz"]);
+    let mut client = toolway_testkit::Client::start(&mut command)?;
+    client.send(toolway_testkit::INITIALIZE)?;
+    let answer = Answer::of(&client.answer("0")?)?;
+    ensure!(answer.error()?.1.contains("no-such-binary-xyz"), "{}", answer.line);
+    ensure!(client.wait_exit(SOON)?.code() == Some(4), "{:?}", client.wait_exit(SOON)?);
+    client.capture.check_complete()?;
+    rig.check_leftovers()
+}
+
+#[test]
+fn a_server_that_exits_at_once_is_the_first_answer() -> Result<()> {
+    let mut session =
+        Rig::new(TOOLWAY)?.script("on start\n    stderr Error: no token given\n    exit 7").start(STDIO)?;
+    session.client.send(toolway_testkit::INITIALIZE)?;
+    let answer = Answer::of(&session.client.answer("0")?)?;
+    ensure!(answer.line.contains("no token given") && answer.line.contains('7'), "{}", answer.line);
+    let (status, _) = session.ended()?;
+    ensure!(status.code() == Some(1) || status.code() == Some(4), "{status}");
+    Ok(())
+}
+
+#[test]
+fn many_calls_leave_no_file_open() -> Result<()> {
+    let mut session = ready(STDIO, "on tools/call/big -> text {x*20000}")?;
+    call(&mut session, "\"first\"", "big")?;
+    let before = open_files(session.client.pid());
+    for n in 0..50 {
+        call(&mut session, &n.to_string(), "big")?;
+    }
+    goes_on(&mut session)?;
+    let after = open_files(session.client.pid());
+    ensure!(after.len() <= before.len(), "{before:?} became {after:?}");
+    session.finish().map(drop)
+}
