@@ -6,9 +6,9 @@ mod expand;
 mod profile;
 mod value;
 
-pub(crate) use common::{Common, common};
+pub(crate) use common::common;
 pub(crate) use expand::expand;
-pub(crate) use value::{Environment, Value};
+pub(crate) use value::Environment;
 
 use std::fmt;
 

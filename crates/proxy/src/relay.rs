@@ -4,12 +4,14 @@
 mod core;
 mod downlink;
 mod parts;
+mod remote;
 
 mod stdio;
 mod unstarted;
 mod uplink;
 
 pub use self::core::{Counts, Relay, RelayConfig};
+pub use remote::run_remote;
 
 pub use stdio::run_stdio;
 pub use unstarted::run_unstarted;
@@ -25,4 +27,14 @@ pub enum Ending {
     NotStarted,
     /// A signal came, of this number.
     Signal(i32),
+}
+
+/// A signal's name for people.
+fn signal_text(signal: i32) -> String {
+    match signal {
+        1 => "SIGHUP".to_owned(),
+        2 => "SIGINT".to_owned(),
+        15 => "SIGTERM".to_owned(),
+        other => format!("signal {other}"),
+    }
 }

@@ -2,7 +2,7 @@
 //! no transport.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use toolway_guard::{Action, Body, CallInfo, Intake, OutputSchema, Taken};
 use toolway_wire::{Envelope, Kind, Verdict};
@@ -58,9 +58,9 @@ impl Downlink {
         self.intake.reset();
     }
 
-    /// The message has ended; `learn` sees each list of tools that passes.
+    /// The message has ended.
     #[inline]
-    pub(super) fn finish(&mut self, learn: impl Fn(&[u8])) -> Line<'_> {
+    pub(super) fn finish(&mut self) -> Line<'_> {
         let relay = &*self.relay;
         let Taken { verdict, mut body } = self.intake.finish();
         if let Some(record) = &relay.config.record
@@ -79,7 +79,7 @@ impl Downlink {
             Verdict::NotRpc(reason) => ignore(relay, &self.start, reason),
             Verdict::Message(message) => {
                 let judged = judge(relay, message, &self.start);
-                one(relay, message, judged, &mut body, learn).unwrap_or_else(|| pass(message, body))
+                one(relay, message, judged, &mut body).unwrap_or_else(|| pass(message, body))
             }
             Verdict::Batch { members, .. } => batch(relay, members, body, &self.start),
         };
@@ -154,27 +154,17 @@ fn stray(relay: &Relay, message: &Envelope) -> Judged {
 
 fn ignore<'a>(relay: &Relay, start: &[u8], reason: &str) -> Line<'a> {
     let count = relay.counters.ignored_lines.fetch_add(1, Ordering::Relaxed);
-    log_ignored(&relay.counters.ignored_lines, count, start, reason);
-    Line::Nothing
-}
-
-fn log_ignored(_counter: &AtomicU64, count: u64, start: &[u8], reason: &str) {
     let text = String::from_utf8_lossy(start);
     if count < WARNED {
         tracing::warn!(%reason, line = %text.escape_debug(), "ignored a line of the server that is no message");
     } else {
         tracing::debug!(%reason, line = %text.escape_debug(), "ignored a line of the server that is no message");
     }
+    Line::Nothing
 }
 
 /// The line of one message; `None`: it passes as it is.
-fn one<'a>(
-    relay: &Relay,
-    message: &Envelope,
-    judged: Judged,
-    body: &mut Body<'_>,
-    learn: impl Fn(&[u8]),
-) -> Option<Line<'a>> {
+fn one<'a>(relay: &Relay, message: &Envelope, judged: Judged, body: &mut Body<'_>) -> Option<Line<'a>> {
     let asked = match judged {
         Judged::Pass => return None,
         Judged::Drop => return Some(Line::Nothing),
@@ -184,7 +174,7 @@ fn one<'a>(
     if let Some(asked) = asked.as_ref().filter(|_| message.kind() == Kind::Response)
         && asked.method() == "tools/list"
     {
-        return list(relay, body, learn).map(|bytes| Line::One(Part::Bytes(bytes)));
+        return list(relay, body).map(|bytes| Line::One(Part::Bytes(bytes)));
     }
     let call = asked.map(|asked| asked.call_info(&relay.config.server, &relay.config.session));
     let Action::Replace { shape, limit } = relay.config.guard.action(message, call.as_ref()) else {
@@ -207,7 +197,7 @@ fn pass<'a>(message: &Envelope, body: Body<'a>) -> Line<'a> {
 }
 
 /// The list of tools as the client gets it, where that differs.
-fn list(relay: &Relay, body: &Body<'_>, learn: impl Fn(&[u8])) -> Option<Vec<u8>> {
+fn list(relay: &Relay, body: &Body<'_>) -> Option<Vec<u8>> {
     let read;
     let bytes: &[u8] = match body {
         Body::Memory(bytes) => bytes,
@@ -225,7 +215,6 @@ fn list(relay: &Relay, body: &Body<'_>, learn: impl Fn(&[u8])) -> Option<Vec<u8>
         }
         _ => return None,
     };
-    learn(bytes);
     if relay.config.guard.config().output_schema == OutputSchema::Keep {
         return None;
     }
@@ -309,7 +298,7 @@ fn member_outcome<'a>(relay: &Relay, member: &Envelope, judged: Judged, body: &B
         && asked.as_ref().is_some_and(|asked| asked.method() == "tools/list")
         && let Body::Memory(bytes) = body
     {
-        return match list(relay, &Body::Memory(slice(bytes, member)), |_| ()) {
+        return match list(relay, &Body::Memory(slice(bytes, member))) {
             Some(bytes) => Outcome::Become(Part::Bytes(bytes)),
             None => Outcome::Pass,
         };

@@ -131,7 +131,7 @@ fn put(bytes: &[u8], batch: &mut Vec<u8>, flatten: bool, out: &mut impl Write) -
     out.write_all(bytes)
 }
 
-fn flatten_in_place(bytes: &mut [u8]) {
+pub(super) fn flatten_in_place(bytes: &mut [u8]) {
     for byte in bytes {
         if matches!(*byte, b'\n' | b'\r') {
             *byte = b' ';
@@ -144,11 +144,11 @@ pub(super) fn whole_file(file: &SpoolFile) -> Result<Arc<File>, String> {
 }
 
 #[cfg(unix)]
-fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, buffer, at)
 }
 
 #[cfg(windows)]
-fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buffer, at)
 }

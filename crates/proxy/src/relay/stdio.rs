@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use toolway_transport::{Child, Exit, GRACE, StderrTail};
 
-use super::Ending;
 use super::core::Relay;
+use super::{Ending, signal_text};
 use ends::{ClientEnd, ServerEnd};
 
 /// How long an answer that says why there is no upstream waits for a request.
@@ -239,15 +239,5 @@ fn await_first_request(inbox: &Receiver<Event>) {
         if matches!(event, Event::Refused | Event::ClientClosed | Event::ClientGone | Event::Signal(_)) {
             return;
         }
-    }
-}
-
-/// A signal's name for people.
-pub(super) fn signal_text(signal: i32) -> String {
-    match signal {
-        1 => "SIGHUP".to_owned(),
-        2 => "SIGINT".to_owned(),
-        15 => "SIGTERM".to_owned(),
-        other => format!("signal {other}"),
     }
 }

@@ -146,7 +146,7 @@ impl Down {
 
     #[inline]
     fn message(&self, link: &mut Downlink, batch: &mut Vec<u8>) -> io::Result<()> {
-        match link.finish(|_| ()) {
+        match link.finish() {
             Line::Nothing => Ok(()),
             line if line.is_small() => line.write(batch, false, &mut io::sink()),
             line => {
