@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 }
 
 fn relay() -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let mut config = ChildConfig { supervise: Some(std::env::current_exe()?), ..ChildConfig::default() };
+    let mut config = ChildConfig { supervise: Some(supervisor::own_binary()?), ..ChildConfig::default() };
     let (mut rounds, mut leaks) = (None, None);
     let mut arguments = std::env::args_os().skip(1);
     while let Some(argument) = arguments.next() {

@@ -7,6 +7,7 @@ mod supervision;
 
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::platform;
@@ -31,6 +32,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     return supervision::run(arguments.into_iter().skip(1));
     #[cfg(windows)]
     return arguments.into_iter().next().and(None);
+}
+
+/// Our own binary, for [`ChildConfig::supervise`](crate::ChildConfig::supervise). While it runs, an update may have
+/// put another file in its place or none: then Linux still has the one that runs.
+pub fn own_binary() -> io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    let running = PathBuf::from("/proc/self/exe");
+    Ok(if !path.is_file() && running.exists() { running } else { path })
 }
 
 /// Binds to this process whatever is started below it, even if a supervisor is killed: on Linux descendants whose

@@ -132,3 +132,23 @@ fn a_relay_killed_while_it_starts_leaves_nothing() -> Outcome {
         !listed.is_empty() && !listed.lines().any(|line| line.contains(&marker) && !line.starts_with('Z'))
     })
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_binary_that_was_removed_while_it_runs_still_supervises() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let copy = directory.path().join("relay");
+    std::fs::copy(supervised()?, &copy)?;
+    // The shell holds the file open, removes it and becomes it.
+    let mut relay = Command::new("/bin/sh")
+        .args(["-c", "exec 9<\"$0\"; rm \"$0\"; exec /proc/self/fd/9 -- /bin/echo supervised"])
+        .arg(&copy)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut stdout = relay.stdout.take().ok_or("no stdout")?;
+    assert_eq!(rest(&mut stdout)?, "supervised\n");
+    assert!(relay.wait()?.success());
+    Ok(())
+}
