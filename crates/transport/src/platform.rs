@@ -1,6 +1,11 @@
 //! The few things that differ between operating systems, behind the same names: process tables, signals that
 //! check whom they reach, and what happens when a parent dies. Knows no pipes and no messages.
 
+/// Nothing in it needs macOS, so its tests run on Linux too.
+#[cfg(all(test, target_os = "linux"))]
+#[path = "platform/macos.rs"]
+#[expect(dead_code, reason = "Linux has its own")]
+mod elsewhere;
 #[cfg(target_os = "linux")]
 #[path = "platform/linux.rs"]
 mod system;

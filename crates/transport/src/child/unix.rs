@@ -73,6 +73,11 @@ impl Process {
         let pid = pid.ok_or_else(|| io::Error::other("the system gave no process number"))?;
         running.push(pid.as_raw_nonzero().get());
         drop(running);
+        #[cfg(target_os = "linux")]
+        if let Some(stdout) = &child.stdout {
+            // Only a matter of speed; a user with very many pipes may not have larger ones.
+            rustix::pipe::fcntl_setpipe_size(stdout, STDOUT_PIPE_BYTES).ok();
+        }
         let pipes =
             Pipes { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: child.stderr.take() };
         let process = Self {

@@ -6,9 +6,7 @@ use std::io;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group, waitpid,
-};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, waitpid};
 
 use crate::process_group::{Process, descendants_of, parse_ps_line};
 
@@ -107,7 +105,7 @@ impl Tree {
     fn look(&mut self) {
         let table = process_table();
         let group = self.main.as_raw_nonzero().get();
-        let mut found = descendants_of(&table, getpid().as_raw_nonzero().get(), &[]);
+        let mut found = descendants_of(&table, group, &[]);
         let below = found.len();
         for process in &table {
             let known =
@@ -120,13 +118,70 @@ impl Tree {
             found.extend(descendants_of(&table, orphan.pid, &[]));
             found.push(orphan);
         }
-        // `ps` itself is a child of this process.
-        found.retain(|process| !process.zombie && process.group != getpid().as_raw_nonzero().get());
+        found.retain(|process| !process.zombie && process.pid != group);
         self.known = found;
     }
 
     /// How often to look at the tree while it is being ended: the end of a grandchild is not told.
     pub(crate) const fn interval() -> Option<Duration> {
         Some(Duration::from_millis(100))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::CommandExt;
+    use std::time::Instant;
+
+    use super::*;
+
+    /// A shell in a group of its own with a child and a grandchild, all deaf to TERM, and their numbers.
+    fn stubborn() -> io::Result<(Tree, Vec<i32>)> {
+        let script = "trap '' TERM; sh -c 'trap \"\" TERM; sleep 1000 & echo $$ $!; wait' & wait; wait";
+        let mut shell = Command::new("/bin/sh");
+        let mut main = shell.args(["-c", script]).stdout(Stdio::piped()).process_group(0).spawn()?;
+        let mut line = String::new();
+        BufReader::new(main.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?).read_line(&mut line)?;
+        let below = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+        let pid = i32::try_from(main.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+        Ok((Tree::new(pid), below))
+    }
+
+    fn until_empty(tree: &mut Tree) {
+        let deadline = Instant::now() + Duration::from_secs(40);
+        while !tree.is_empty() {
+            assert!(Instant::now() < deadline, "{tree:?}");
+            std::thread::park_timeout(Duration::from_millis(20));
+            tree.collect();
+        }
+    }
+
+    #[test]
+    fn a_tree_is_ended_by_its_group() -> io::Result<()> {
+        let (mut tree, below) = stubborn()?;
+        tree.signal(Signal::TERM);
+        tree.collect();
+        assert!(tree.status().is_none() && !tree.is_empty());
+        tree.signal(Signal::KILL);
+        until_empty(&mut tree);
+        assert_eq!(tree.status().and_then(WaitStatus::terminating_signal), Some(9));
+        assert!(!process_table().iter().any(|process| below.contains(&process.pid) && !process.zombie));
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_dead_main_process_leaves_is_still_found() -> io::Result<()> {
+        let (mut tree, below) = stubborn()?;
+        kill_process(tree.main, Signal::KILL)?;
+        while tree.status().is_none() {
+            std::thread::park_timeout(Duration::from_millis(20));
+            tree.collect();
+        }
+        assert!(!tree.is_empty(), "the group still has members");
+        tree.signal(Signal::KILL);
+        until_empty(&mut tree);
+        assert!(!process_table().iter().any(|process| below.contains(&process.pid) && !process.zombie));
+        Ok(())
     }
 }
