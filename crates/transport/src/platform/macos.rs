@@ -123,6 +123,7 @@ impl Tree {
     }
 
     /// How often to look at the tree while it is being ended: the end of a grandchild is not told.
+    #[expect(clippy::unnecessary_wraps, reason = "on Linux there is none")]
     pub(crate) const fn interval() -> Option<Duration> {
         Some(Duration::from_millis(100))
     }
