@@ -59,8 +59,11 @@ fn carry(config: &ChildConfig) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let tail = StderrTail::new();
     let drained = tail.clone();
     std::thread::spawn(move || drained.drain(stderr, |_| {}));
-    std::thread::spawn(move || stdout.map(|mut stdout| io::copy(&mut stdout, &mut io::stdout())));
+    let carried =
+        std::thread::spawn(move || stdout.map(|mut stdout| io::copy(&mut stdout, &mut io::stdout())));
     let exit = child.wait();
+    // Nothing of the tree is left, so its output ends here.
+    drop(carried.join());
     writeln!(io::stderr(), "the program {exit}")?;
     Ok(ExitCode::from(u8::from(!exit.is_success())))
 }

@@ -136,19 +136,23 @@ fn a_relay_killed_while_it_starts_leaves_nothing() -> Outcome {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_binary_that_was_removed_while_it_runs_still_supervises() -> Outcome {
-    let directory = tempfile::tempdir()?;
-    let copy = directory.path().join("relay");
-    std::fs::copy(supervised()?, &copy)?;
+    let program = supervised()?;
+    let directory = tempfile::tempdir_in(program.parent().ok_or("no directory")?)?;
+    let link = directory.path().join("relay");
+    // Not a copy: a file that another thread's child still holds open for writing cannot be executed.
+    std::fs::hard_link(&program, &link)?;
     // The shell holds the file open, removes it and becomes it.
     let mut relay = Command::new("/bin/sh")
         .args(["-c", "exec 9<\"$0\"; rm \"$0\"; exec /proc/self/fd/9 -- /bin/echo supervised"])
-        .arg(&copy)
+        .arg(&link)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
     let mut stdout = relay.stdout.take().ok_or("no stdout")?;
-    assert_eq!(rest(&mut stdout)?, "supervised\n");
-    assert!(relay.wait()?.success());
+    let output = rest(&mut stdout)?;
+    let ended = relay.wait_with_output()?;
+    assert_eq!(output, "supervised\n", "{ended:?}");
+    assert!(ended.status.success());
     Ok(())
 }
