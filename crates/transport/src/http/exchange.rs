@@ -268,6 +268,13 @@ impl Exchange<'_> {
         let shared = self.shared;
         let silence = (!self.job.listens).then_some(shared.texts.sse_read_timeout);
         let waited = !self.messages.pending.is_empty();
+        if !waited {
+            // Nobody waits for it: what comes is passed on, and holds nobody up.
+            if let Some(gate) = &self.opens {
+                gate.cancel();
+            }
+            self.release();
+        }
         let mut stream = EventStream::default();
         let headers = std::mem::take(&mut answer.headers);
         let mut end = {
