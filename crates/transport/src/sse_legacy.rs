@@ -4,13 +4,15 @@
 //! Specification 2024-11-05, "Transports", "HTTP with SSE".
 
 mod session;
+mod shared;
 
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use self::session::{Session, Shared};
+use self::session::Session;
+use self::shared::Shared;
 use crate::http::HttpConfig;
 use crate::http::shared::Slot;
 use crate::limits::INBOUND_QUEUE;

@@ -4,20 +4,20 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use serde_json::Value;
+use http::{HeaderMap, HeaderValue, Method};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use toolway_wire::find::{Step as Key, find};
-use toolway_wire::{Id, METHOD_NOT_FOUND, era};
+use toolway_wire::{METHOD_NOT_FOUND, era};
 
-use super::body::Message;
 use super::client::{Call, lost, read_bounded};
 use super::conn::Answer;
 use super::failure::{media_type, upstream};
+use super::job::{Job, Role};
 use super::messages::{Messages, Seen};
-use super::session::{SESSION_ID, Snapshot};
-use super::shared::{Flight, Shared, Slot};
+use super::observe::{Observer, error_of, looks_like_events, mentions_session};
+use super::session::Snapshot;
+use super::shared::Shared;
 use super::stream::{EventStream, StreamEnd};
 use super::target::Target;
 use crate::limits::{
@@ -25,46 +25,6 @@ use crate::limits::{
     STREAM_LINGER,
 };
 use crate::transport::{Failure, Inbound};
-
-/// What a message means to the session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Begins a session of the legacy era.
-    Initialize,
-    /// `notifications/initialized`.
-    Initialized,
-    Other,
-}
-
-/// The headers of a modern request.
-#[derive(Debug)]
-pub(crate) struct Modern {
-    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-    /// `params.name` of a `tools/call`.
-    pub(crate) tool: Option<String>,
-    pub(crate) lists_tools: bool,
-}
-
-/// A message and how it is to be sent.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) message: Message,
-    /// Requests in it.
-    pub(crate) ids: Vec<Id>,
-    pub(crate) role: Role,
-    pub(crate) modern: Option<Modern>,
-    pub(crate) repeatable: bool,
-    /// Its stream is idle by nature: `subscriptions/listen`.
-    pub(crate) listens: bool,
-    /// What must have happened before it is sent.
-    pub(crate) after: Option<CancellationToken>,
-    /// What later messages wait for.
-    pub(crate) opens: Option<CancellationToken>,
-    /// The request that it cancels: it must not overtake it.
-    pub(crate) behind: Option<Arc<Flight>>,
-    pub(crate) flight: Arc<Flight>,
-    pub(crate) slot: Option<Slot>,
-}
 
 /// What one attempt led to.
 enum Attempt {
@@ -308,6 +268,13 @@ impl Exchange<'_> {
         let shared = self.shared;
         let silence = (!self.job.listens).then_some(shared.texts.sse_read_timeout);
         let waited = !self.messages.pending.is_empty();
+        if !waited {
+            // Nobody waits for it: what comes is passed on, and holds nobody up.
+            if let Some(gate) = &self.opens {
+                gate.cancel();
+            }
+            self.release();
+        }
         let mut stream = EventStream::default();
         let headers = std::mem::take(&mut answer.headers);
         let mut end = {
@@ -416,58 +383,4 @@ impl Exchange<'_> {
         }
         if self.messages.pending.is_empty() { Ok(Attempt::Done) } else { Err(failure) }
     }
-}
-
-/// Watches the answers that change what the transport knows.
-struct Observer<'a> {
-    shared: &'a Shared,
-    role: Role,
-    lists_tools: bool,
-    at: &'a Arc<Target>,
-    session: Option<HeaderValue>,
-}
-
-impl<'a> Observer<'a> {
-    fn new(shared: &'a Shared, job: &Job, at: &'a Arc<Target>, headers: &HeaderMap) -> Self {
-        let lists_tools = job.modern.as_ref().is_some_and(|modern| modern.lists_tools);
-        let session = headers.get(SESSION_ID).cloned();
-        Self { shared, role: job.role, lists_tools, at, session }
-    }
-
-    fn observe(&mut self, seen: &Seen, messages: &Messages) {
-        let Seen::Answer { success: true, version } = seen else { return };
-        if self.role == Role::Initialize {
-            self.shared.session.install(self.session.take(), &self.at.origin, version.as_deref());
-        }
-        if self.lists_tools
-            && let Some(list) = messages.whole()
-        {
-            self.shared.tools.learn(list);
-        }
-    }
-}
-
-/// The body of a stream that is not declared as one.
-fn looks_like_events(bytes: &[u8]) -> bool {
-    let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    [&b"data:"[..], b"event:", b"id:", b"retry:", b":"].iter().any(|field| text.starts_with(field))
-}
-
-/// The error that a message carries, as one for the only request that waits.
-fn error_of(message: &[u8]) -> Failure {
-    let part = |name| {
-        find(message, &[Key::Key("error"), Key::Key(name)])
-            .and_then(|at| std::str::from_utf8(message.get(at)?).ok())
-    };
-    let text = part("message").and_then(|raw| serde_json::from_str::<String>(raw).ok());
-    Failure {
-        code: part("code").and_then(|code| code.parse().ok()).unwrap_or(toolway_wire::UPSTREAM_ERROR),
-        message: text.unwrap_or_else(|| "the server answered with an error".to_owned()),
-        data: part("data").filter(|raw| serde_json::from_str::<Value>(raw).is_ok()).map(str::to_owned),
-    }
-}
-
-/// Some servers answer 400 where the specification wants 404.
-fn mentions_session(body: &[u8]) -> bool {
-    body.windows(7).any(|window| window.eq_ignore_ascii_case(b"session"))
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -13,99 +12,22 @@ use toolway_wire::sse::SsePiece;
 use toolway_wire::{Envelope, Id, Kind, Scanner, Verdict};
 
 use super::Queued;
-use crate::http::HttpConfig;
+use super::shared::Shared;
 use crate::http::body::Message;
-use crate::http::client::{ACCEPT_ANSWER, ACCEPT_STREAM, Call, Client, lost, read_bounded};
-use crate::http::config::plain_headers;
+use crate::http::client::lost;
 use crate::http::conn::Answer;
-use crate::http::failure::{Texts, upstream};
-use crate::http::listen::is_stream;
+use crate::http::failure::upstream;
 use crate::http::messages::Messages;
-use crate::http::shared::{Flight, Slot, Slots};
+use crate::http::shared::{Flight, Slot};
 use crate::http::stream::EventStream;
 use crate::http::target::Target;
-use crate::limits::{ERROR_BODY_TIME, INITIALIZED_WAIT, MAX_ERROR_BODY, MAX_HANDSHAKE};
-use crate::transport::{Failure, Inbound, Members, StreamId, TransportError};
+use crate::limits::{INITIALIZED_WAIT, MAX_HANDSHAKE};
+use crate::transport::{Failure, Inbound, Members, StreamId};
 
 /// Longest `endpoint`, in bytes.
 const MAX_ENDPOINT: usize = 8 * 1024;
 /// Nobody waits: a day, then the stream is opened anew when it is needed.
 const FOREVER: Duration = Duration::from_hours(24);
-
-/// Shared by the tasks of a transport.
-#[derive(Debug)]
-pub(super) struct Shared {
-    target: Arc<Target>,
-    pub(super) client: Client,
-    texts: Texts,
-    own_stream: HeaderMap,
-    public_stream: HeaderMap,
-    own_post: HeaderMap,
-    public_post: HeaderMap,
-    events: mpsc::Sender<Inbound>,
-    pub(super) slots: Arc<Slots>,
-}
-
-impl Shared {
-    pub(super) fn new(config: &HttpConfig, events: mpsc::Sender<Inbound>) -> Result<Self, TransportError> {
-        Ok(Self {
-            target: Arc::new(config.target()?),
-            client: Client::new(config),
-            texts: Texts::new(config),
-            own_stream: config.own_headers(ACCEPT_STREAM)?,
-            public_stream: plain_headers(ACCEPT_STREAM),
-            own_post: config.own_headers(ACCEPT_ANSWER)?,
-            public_post: plain_headers(ACCEPT_ANSWER),
-            slots: Slots::new(config.max_in_flight, events.clone()),
-            events,
-        })
-    }
-
-    /// Opens the event stream.
-    async fn open(&self) -> Result<(Answer, Arc<Target>), Failure> {
-        let call = Call {
-            method: Method::GET,
-            message: None,
-            repeatable: true,
-            headers: &self.own_stream,
-            public: &self.public_stream,
-            bound: &|_, _| {},
-            written: &|| {},
-        };
-        let sent = self.client.send(&self.target, call).await;
-        let (mut answer, at) = sent.map_err(|error| self.texts.call(&error, &self.target))?;
-        if is_stream(&answer) {
-            return Ok((answer, at));
-        }
-        let (body, _) = read_bounded(&mut answer, MAX_ERROR_BODY, ERROR_BODY_TIME).await;
-        Err(if answer.status.is_success() {
-            self.texts.not_mcp(answer.status, &answer.headers, &body, &at)
-        } else {
-            self.texts.status(answer.status, &answer.headers, &body, &at)
-        })
-    }
-
-    /// Posts a message to the endpoint. The answers come on the stream.
-    async fn post(&self, endpoint: &Arc<Target>, message: &Message, flight: &Flight) -> Result<(), Failure> {
-        let own = endpoint.same_origin(&self.target);
-        let call = Call {
-            method: Method::POST,
-            message: Some(message),
-            repeatable: false,
-            headers: if own { &self.own_post } else { &self.public_post },
-            public: &self.public_post,
-            bound: &|_, _| {},
-            written: &|| flight.mark_sent(),
-        };
-        let sent = self.client.send(endpoint, call).await;
-        let (mut answer, at) = sent.map_err(|error| self.texts.call(&error, endpoint))?;
-        let (body, _) = read_bounded(&mut answer, MAX_ERROR_BODY, ERROR_BODY_TIME).await;
-        if answer.status.is_success() {
-            return Ok(());
-        }
-        Err(self.texts.status(answer.status, &answer.headers, &body, &at))
-    }
-}
 
 /// The session's task and what it owns.
 #[derive(Debug)]

@@ -188,6 +188,74 @@ async fn a_large_answer_comes_in_bounded_pieces_before_it_is_complete() {
     assert_eq!(got, body.as_bytes());
 }
 
+#[tokio::test(start_paused = true)]
+async fn t07e_a_login_page_is_named_with_status_and_url_without_query() {
+    let mut server = Server::memory();
+    let mut client = Client::started(&mut server).await.unwrap();
+    client.call(1).unwrap();
+    let page = "<!DOCTYPE html><title>Log in</title>";
+    server.next().await.answer("200 OK", "content-type: text/html\r\n", page).await;
+    let text = client.failure(&["1"]).await.unwrap();
+    assert_eq!(text, "answered HTML, not MCP (HTTP 200 OK from http://server.example/mcp)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_shape_of_answer_works_in_every_era() {
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
+    let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"m"}}"#.to_owned();
+    let answer = result(1);
+    let chunk = |text: &str| format!("{:x}\r\n{text}\r\n0\r\n\r\n", text.len());
+    let json = "content-type: application/json\r\n";
+    let stream = "content-type: text/event-stream\r\n";
+    for modern in [false, true] {
+        for (status, headers, body, expected) in [
+            ("200 OK", format!("{json}content-length: {}\r\n", answer.len()), answer.clone(), vec![&answer]),
+            ("200 OK", format!("{json}transfer-encoding: chunked\r\n"), chunk(&answer), vec![&answer]),
+            ("200 OK", format!("{json}connection: close\r\n"), answer.clone(), vec![&answer]),
+            (
+                "200 OK",
+                format!("{stream}transfer-encoding: chunked\r\n"),
+                chunk(&event(&answer)),
+                vec![&answer],
+            ),
+            (
+                "200 OK",
+                format!("{stream}connection: close\r\n"),
+                event(note) + &event(&answer),
+                vec![&note.to_owned(), &answer],
+            ),
+            (
+                "400 Bad Request",
+                format!("{json}content-length: {}\r\n", error.len()),
+                error.clone(),
+                vec![&error],
+            ),
+        ] {
+            let mut server = Server::memory();
+            let mut client = Client::http(&server).unwrap();
+            let params = if modern { meta } else { "" };
+            client
+                .send(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x/y","params":{{{params}}}}}"#))
+                .unwrap();
+            let request = server.next().await;
+            assert_eq!(request.header("mcp-method").is_some(), modern);
+            request.raw(format!("HTTP/1.1 {status}\r\n{headers}\r\n{body}")).await;
+            if headers.contains("close") {
+                request.close().await;
+            }
+            for message in expected {
+                assert_eq!(client.next().await, Got::Message(message.clone()), "{modern} {headers}");
+            }
+            client
+                .send(&format!(r#"{{"jsonrpc":"2.0","id":2,"method":"x/y","params":{{{params}}}}}"#))
+                .unwrap();
+            server.next().await.json(&result(2)).await;
+            assert_eq!(client.next().await, Got::Message(result(2)), "{modern} {headers}");
+        }
+    }
+}
+
 /// What comes out when the answer's bytes are cut so, as chunks of HTTP.
 fn delivered(body: &str, kind: &str, cuts: &[usize]) -> Vec<Got> {
     let runtime =
