@@ -26,6 +26,8 @@ use stage::Staged;
 
 /// Text that is kept of each end for the preview, besides what the preview itself needs, in bytes.
 const KEEP: usize = 64 << 10;
+/// A file this large is hashed on a thread of its own, in bytes.
+const HASH_BESIDE: u64 = 8 << 20;
 /// Bytes of other members of a result that go on.
 const MEMBERS: u64 = 1024;
 
@@ -132,8 +134,12 @@ impl Guard {
         let directory = if matches!(staged, Staged::File(_)) { Some(&*self.store.directory) } else { None };
         let keep = self.config.preview_chars.saturating_mul(4).saturating_add(KEEP);
         let source = staged.source();
-        let mut viewed = view(source, shape, directory, source.len(), keep).unwrap_or_default();
-        let Carried { outline, beside, pretty, json_text } = carried(&viewed, source, shape, directory);
+        let (sha256, (mut viewed, carried)) = beside_hash(&staged, || {
+            let viewed = view(source, shape, directory, source.len(), keep).unwrap_or_default();
+            let carried = carried(&viewed, source, shape, directory);
+            (viewed, carried)
+        });
+        let Carried { outline, beside, pretty, json_text } = carried;
         if let Staged::Lost { tail, .. } = &staged {
             viewed.ends.tail = lost::text_of_tail(tail);
             viewed.ends.bytes = rewriting.bytes.max(viewed.ends.bytes + 1);
@@ -156,7 +162,12 @@ impl Guard {
             Staged::Memory(_, reason) | Staged::Lost { reason, .. } => (Err(reason), rewriting.bytes),
             Staged::File(file) => {
                 let bytes = file.len;
-                (naming.commit(file, &mut viewed, pretty, about).map_err(|error| error.to_string()), bytes)
+                let saved = sha256.map_err(|error| error.to_string()).and_then(|sha256| {
+                    naming
+                        .commit(file, &sha256, &mut viewed, pretty, about)
+                        .map_err(|error| error.to_string())
+                });
+                (saved, bytes)
             }
         };
         reshape(&Facts {
@@ -178,6 +189,25 @@ impl Guard {
             had_structured_content: message.has_structured_content(),
         })
     }
+}
+
+/// The SHA-256 of a staged file, and what `work` gives; for a large one both are done at the same time.
+fn beside_hash<T>(staged: &Staged<'_>, work: impl FnOnce() -> T) -> (std::io::Result<[u8; 32]>, T) {
+    let Staged::File(file) = staged else { return (Ok([0; 32]), work()) };
+    if let Some(sha256) = file.sha256 {
+        return (Ok(sha256), work());
+    }
+    let hash = || stage::hash(file.source());
+    if file.len < HASH_BESIDE {
+        return (hash(), work());
+    }
+    std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, hash) {
+        Ok(hashing) => {
+            let done = work();
+            (hashing.join().unwrap_or_else(|_| Err(std::io::Error::other("hashing broke off"))), done)
+        }
+        Err(_) => (hash(), work()),
+    })
 }
 
 /// What is rewritten.

@@ -175,6 +175,17 @@ fn fit(facts: &Facts<'_>, detail: Detail) -> Option<Vec<u8>> {
     .or_else(|| largest(0, least, |preview| fitting(Plan { preview, items: 0, upstream: false, detail })))
 }
 
+/// As much of the reason for not saving as there is room for.
+fn short_reason(reason: &str, detail: Detail) -> String {
+    let most = match detail {
+        Detail::Full => 600,
+        Detail::Short | Detail::Least => 120,
+        Detail::NoPathInText | Detail::NoPath => 40,
+    };
+    let plain: String = reason.chars().filter(|ch| !ch.is_control()).collect();
+    if plain.chars().count() <= most { plain } else { crate::preview::last_chars(&plain, most).to_owned() }
+}
+
 /// What `make` gives for the largest number in the range for which it gives anything, found by halving.
 fn largest<T>(low: usize, high: usize, mut make: impl FnMut(usize) -> Option<T>) -> Option<T> {
     if let Some(found) = make(high) {

@@ -76,6 +76,17 @@ impl Store {
         self.directory.path().join(file)
     }
 
+    /// Bytes of the exact text.
+    pub(crate) fn text_bytes(entry: &SavedEntry) -> u64 {
+        entry.file_of("text").map_or(entry.bytes, |text| text.bytes)
+    }
+
+    /// Lines of the readable view, where they were counted.
+    pub(crate) fn readable_lines(&self, entry: &SavedEntry) -> Option<u64> {
+        let path = self.readable(entry);
+        entry.files.iter().find(|file| self.path(&file.file) == path).and_then(|file| file.lines)
+    }
+
     /// The file that lines are counted in: the text, or pretty JSON where the text is one line of JSON, or the
     /// message itself.
     pub fn readable(&self, entry: &SavedEntry) -> PathBuf {

@@ -77,11 +77,12 @@ impl<'a> Naming<'a> {
     pub(super) fn commit(
         self,
         file: SpoolFile,
+        sha256: &[u8; 32],
         viewed: &mut Viewed,
         pretty: Option<(Temporary, u64)>,
         about: About<'_>,
     ) -> Result<Whereabouts, GuardError> {
-        let mut entry = self.entry(&file, viewed, about);
+        let mut entry = self.entry(&file, sha256, viewed, about);
         file.temporary.keep(&entry.file)?;
         let mut whereabouts = Whereabouts {
             id: self.name.id.clone(),
@@ -173,7 +174,7 @@ impl<'a> Naming<'a> {
         }
     }
 
-    fn entry(&self, file: &SpoolFile, viewed: &Viewed, about: About<'_>) -> SavedEntry {
+    fn entry(&self, file: &SpoolFile, sha256: &[u8; 32], viewed: &Viewed, about: About<'_>) -> SavedEntry {
         let owned = |text: Option<&String>| text.map(|text| text.chars().take(1024).collect());
         let call = about.call;
         let structured = viewed.spans.structured.clone().filter(|_| about.message.has_structured_content());
@@ -191,7 +192,7 @@ impl<'a> Naming<'a> {
             bytes: file.len,
             chars: about.message.size().chars,
             lines: viewed.ends.lines(),
-            sha256: hexadecimal(&file.sha256),
+            sha256: hexadecimal(sha256),
             redacted: about.redacted,
             is_error: about.message.is_error().or((about.shape == Shape::Error).then_some(true)),
             structured: structured.map(|span| (span.start, span.end)),

@@ -130,7 +130,17 @@ fn copy(source: Source<'_>, mut temporary: Temporary, redactor: Option<&Redactor
         None => source.each(|chunk| out.write_all(chunk).map(|()| true))?,
     }
     let (hash, len) = (out.hash, out.len);
-    Ok(SpoolFile { temporary, len, sha256: hash.finalize().into() })
+    Ok(SpoolFile { temporary, len, sha256: Some(hash.finalize().into()) })
+}
+
+/// SHA-256 of a message.
+pub(super) fn hash(source: Source<'_>) -> io::Result<[u8; 32]> {
+    let mut hash = Sha256::new();
+    source.each(|chunk| {
+        hash.update(chunk);
+        Ok(true)
+    })?;
+    Ok(hash.finalize().into())
 }
 
 /// Writes to a file and hashes what is written.

@@ -67,7 +67,7 @@ fn saved(facts: &Facts<'_>, plan: Plan, shown: &Shown, at: &Whereabouts) -> Stri
 
 fn not_saved(facts: &Facts<'_>, plan: Plan, shown: &Shown, reason: &str) -> String {
     let chars = grouped(facts.envelope.size().chars);
-    let reason: String = reason.chars().take(if plan.detail == Detail::Full { 600 } else { 120 }).collect();
+    let reason: String = super::short_reason(reason, plan.detail);
     if plan.detail == Detail::Full {
         let cut = if shown.cut { "It was cut, and the rest is lost" } else { "It is shown in part" };
         return format!(

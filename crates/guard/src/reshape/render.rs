@@ -79,7 +79,8 @@ fn contents(facts: &Facts<'_>, plan: Plan, text: &str, out: &mut Vec<u8>) {
         Ok(at) => format!("toolway://saved/{}", at.id),
         Err(_) => "toolway://saved/none".to_owned(),
     };
-    let room = usize::try_from(facts.limit / 4).unwrap_or(usize::MAX);
+    let share = if plan.detail <= Detail::Least { 4 } else { 20 };
+    let room = usize::try_from(facts.limit / share).unwrap_or(usize::MAX);
     let uri = facts.first_uri.as_ref().filter(|uri| uri.chars().count() <= room).unwrap_or(&fallback);
     push_string(uri, out);
     out.extend_from_slice(b",\"mimeType\":\"text/plain\",\"text\":");
@@ -133,7 +134,7 @@ fn error(facts: &Facts<'_>, plan: Plan, text: &str, preview_chars: usize, out: &
 fn log_message(facts: &Facts<'_>, plan: Plan, text: &str, preview_chars: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"method\":\"notifications/message\",\"params\":{");
     for (name, part) in [("level", &facts.parts.level), ("logger", &facts.parts.logger)] {
-        if let Some(part) = part {
+        if let Some(part) = part.as_ref().filter(|_| name == "level" || plan.detail < Detail::NoPath) {
             out.extend_from_slice(format!("\"{name}\":").as_bytes());
             out.extend_from_slice(part);
             out.push(b',');
@@ -148,12 +149,12 @@ fn log_message(facts: &Facts<'_>, plan: Plan, text: &str, preview_chars: usize, 
 
 fn unknown_result(facts: &Facts<'_>, plan: Plan) -> Vec<u8> {
     let method = facts.call.map_or("", |call| call.method.as_str());
-    let method: String = method.chars().take(100).collect();
+    let method: String = method.chars().filter(|ch| !ch.is_control()).take(60).collect();
     let chars = grouped(facts.envelope.size().chars);
     let fate = match &facts.saved {
         Ok(at) if plan.detail < Detail::NoPathInText => format!("it was saved whole as {}", at.path),
         Ok(at) => format!("it was saved whole, id {}", at.id),
-        Err(reason) => format!("not saved: {}", reason.chars().take(300).collect::<String>()),
+        Err(reason) => format!("not saved: {}", super::short_reason(reason, plan.detail)),
     };
     let limit = grouped(facts.limit);
     let message = format!(

@@ -4,8 +4,6 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
 use crate::GuardError;
 use crate::directory::{Directory, Temporary, plain_reason};
 use crate::source::{Source, read_at};
@@ -23,7 +21,8 @@ const IDLE: usize = 64 << 10;
 pub struct SpoolFile {
     pub(crate) temporary: Temporary,
     pub(crate) len: u64,
-    pub(crate) sha256: [u8; 32],
+    /// Known where it was hashed as it was written; a message that passes is never hashed.
+    pub(crate) sha256: Option<[u8; 32]>,
 }
 
 impl SpoolFile {
@@ -97,7 +96,7 @@ impl Body<'_> {
 #[derive(Debug)]
 enum State {
     Memory,
-    File { temporary: Temporary, hash: Box<Sha256>, written: u64 },
+    File { temporary: Temporary, written: u64 },
     Lost { head: Vec<u8>, reason: String },
     Discarding,
 }
@@ -155,7 +154,7 @@ impl Spool {
     fn begin_file(&mut self, bytes: &[u8]) {
         match self.directory.temporary() {
             Ok(temporary) => {
-                self.state = State::File { temporary, hash: Box::default(), written: 0 };
+                self.state = State::File { temporary, written: 0 };
                 self.write_buffer();
                 self.buffer.shrink_to(WRITE);
                 if matches!(self.state, State::File { .. }) {
@@ -194,10 +193,9 @@ impl Spool {
 
     /// Writes to the file; when that fails keeps the ends and says `false`.
     fn write(&mut self, bytes: &[u8]) -> bool {
-        let State::File { temporary, hash, written } = &mut self.state else { return false };
+        let State::File { temporary, written } = &mut self.state else { return false };
         match temporary.file.write_all(bytes) {
             Ok(()) => {
-                hash.update(bytes);
                 *written += bytes.len() as u64;
                 true
             }
@@ -241,8 +239,8 @@ impl Spool {
         }
         match std::mem::replace(&mut self.state, State::Discarding) {
             State::Memory => Body::Memory(&self.buffer),
-            State::File { temporary, hash, written } => {
-                Body::File(SpoolFile { temporary, len: written, sha256: (*hash).finalize().into() })
+            State::File { temporary, written } => {
+                Body::File(SpoolFile { temporary, len: written, sha256: None })
             }
             State::Lost { head, reason } => {
                 let rest = self.len.saturating_sub(head.len() as u64);
@@ -277,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_in_memory_or_in_a_file_with_its_hash() {
+    fn a_message_is_in_memory_or_in_a_file() {
         let root = tempfile::tempdir().unwrap();
         let mut spool = Spool::new(Arc::new(Directory::new(root.path().join("s"))), 100_000, 10 << 20);
         for (len, piece, in_file) in
@@ -289,7 +287,6 @@ mod tests {
                 Body::Memory(held) => assert!(!in_file && held == bytes),
                 Body::File(file) => {
                     assert!(in_file && file.source().bytes(0..u64::MAX).unwrap() == bytes);
-                    assert_eq!(file.sha256, <[u8; 32]>::from(Sha256::digest(&bytes)));
                 }
                 other => panic!("{other:?}"),
             }
