@@ -53,7 +53,7 @@ fn reference(workspace: &Workspace) -> Result<String> {
         String::from("# Command line reference\n\nWritten by `cargo xtask docs` from `toolway --help`.\n");
     for command in COMMANDS {
         let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
-        let help = Step::new(&binary).args(&words).env("COLUMNS", "100").output(Duration::from_secs(10))?;
+        let help = Step::new(&binary).args(&words).output(Duration::from_secs(10))?;
         let title = if command.is_empty() { "toolway".to_owned() } else { format!("toolway {command}") };
         let help: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
         text.extend(["\n## ", &title, "\n\n```text\n", &help.join("\n"), "\n```\n"]);

@@ -32,7 +32,11 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     };
     for target in chosen {
         let limit = format!("-max_total_time={seconds}");
-        let step = workspace.cargo(&["fuzz", "run", "--sanitizer", "none", &target, "--", &limit]);
+        let mut step = workspace.cargo(&["fuzz", "run", "--sanitizer", "none", &target, "--", &limit]);
+        let words = workspace.root().join("fuzz/dictionaries").join(format!("{target}.dict"));
+        if words.is_file() {
+            step = step.arg(format!("-dict={}", words.display()));
+        }
         step.env(UNSTABLE_FLAGS.0, UNSTABLE_FLAGS.1).run()?;
     }
     Ok(())
