@@ -202,10 +202,11 @@ impl Rig {
             FakeTransport::Http => "http",
             FakeTransport::Sse => "sse",
         };
-        let mut line = vec![fakemcp()?.into_os_string()];
+        let script = self.path().join("upstream.script");
+        std::fs::write(&script, &self.script)?;
+        let mut line = vec![fakemcp()?.into_os_string(), script.into_os_string()];
         let (test, port) = (self.hub.address().to_string(), port.to_string());
-        let words = ["--script", &self.script, "--transport", name, "--test", &test, "--port", &port];
-        line.extend(words.iter().map(Into::into));
+        line.extend(["--transport", name, "--test", &test, "--port", &port].map(Into::into));
         if transport == FakeTransport::Stdio {
             line.extend(["--mark".into(), self.mark.clone().into()]);
         }

@@ -73,6 +73,7 @@ impl Answer {
             text_path: text(record, "text_path").map(Into::into),
             sha256: text(record, "sha256").unwrap_or_default(),
             chars: number(record, "chars").context("no chars")?,
+            bytes: number(record, "bytes").context("no bytes")?,
             reason: text(record, "reason"),
         })
     }
@@ -86,6 +87,7 @@ pub(crate) struct Saved {
     pub(crate) text_path: Option<PathBuf>,
     pub(crate) sha256: String,
     pub(crate) chars: u64,
+    pub(crate) bytes: u64,
     pub(crate) reason: Option<String>,
 }
 

@@ -288,7 +288,7 @@ fn lines_in_the_middle_are_read_back_without_files() -> Result<()> {
 
 #[test]
 fn old_results_go_and_the_newest_stay() -> Result<()> {
-    let rig = Rig::new(TOOLWAY)?.options(&["--max-saved", "1MiB", "--keep-at-least", "0s"]);
+    let rig = Rig::new(TOOLWAY)?.options(&["--max-saved", "1MiB", "--keep-at-least", "1ms"]);
     std::fs::create_dir(rig.saved())?;
     std::fs::write(rig.saved().join("not-ours.txt"), "keep")?;
     let mut session = rig.script("on tools/call/big -> text {x*100000}").umask("000").start(STDIO)?;

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use toolway_testkit::{FakeTransport, Rig, files};
 
 use crate::answer::{Answer, filling, same, text_response};
@@ -37,7 +37,7 @@ fn check_error(line: &[u8], id: &str) -> Result<Answer> {
     ensure!(digits(&text).contains(&saved.chars.to_string()), "no size {}: {text}", saved.chars);
     ensure!(text.contains(&saved.path.display().to_string()), "no path: {text}");
     saved.check_file(original(id).as_bytes())?;
-    ensure!(saved.chars == original(id).len() as u64, "{} characters", saved.chars);
+    ensure!(saved.bytes == original(id).len() as u64, "{} bytes", saved.bytes);
     Ok(answer)
 }
 
@@ -105,7 +105,7 @@ fn ids_of_every_spelling_come_back_as_they_were() -> Result<()> {
         session.client.call(id, "build", "{}")?;
     }
     for id in ids {
-        check_error(&session.client.answer(id)?, id)?;
+        check_error(&session.client.answer(id)?, id).with_context(|| id.to_owned())?;
     }
     let saved = session.rig().saved();
     let outside = files(session.rig().path());
@@ -164,10 +164,7 @@ fn the_border_is_exact_in_characters() -> Result<()> {
         .map(|(id, _, line)| format!("on tools/call/t{id} -> send {line}\n"))
         .collect::<Vec<_>>()
         .concat();
-    let rig = Rig::new(TOOLWAY)?;
-    let path = rig.path().join("script");
-    std::fs::write(&path, &script)?;
-    let mut session = rig.script(&script).start(FakeTransport::Stdio)?;
+    let mut session = stdio(&script)?;
     session.client.handshake()?;
     for (id, size, line) in &lines {
         session.client.call(id, &format!("t{id}"), "{}")?;

@@ -48,7 +48,7 @@ fn a_small_image_passes_beside_a_cut_text() -> Result<()> {
     ensure!(answer.line.contains(&self::image(60_000)), "the image was changed");
     ensure!(answer.line.contains(LINK), "the link was changed");
     let text = answer.text()?;
-    ensure!(text.contains("llll") && text.chars().count() < 9_000, "{} characters of text", text.len());
+    ensure!(text.contains("ll") && text.chars().count() < 9_000, "{text}");
     no_base64_in_text(&answer)?;
     let saved = answer.saved()?;
     let decoded =
@@ -111,7 +111,8 @@ fn the_limit_of_media_is_an_option() -> Result<()> {
 fn a_file_gets_the_extension_of_its_real_type() -> Result<()> {
     let script = r#"on tools/call/draw -> answer {"content":[{"type":"text","text":"{l*20000}"},{"type":"image","data":"{png:3000}","mimeType":"image/jpeg"},{"type":"image","data":"not base64!","mimeType":"image/png"}]}"#;
     let (session, answer) = call(script, Rig::new(TOOLWAY)?)?;
-    ensure!(answer.line.contains("not base64!"), "the odd image was dropped");
+    let told = answer.line.contains("not base64!") || answer.text()?.contains("Only in the file: 1 image");
+    ensure!(told, "the odd image was dropped: {}", answer.line);
     let decoded =
         files(&session.rig().saved()).into_iter().find(|f| std::fs::read(f).is_ok_and(|b| b == png(3_000)));
     let decoded = decoded.context("no decoded image")?;
