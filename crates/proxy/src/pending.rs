@@ -137,19 +137,9 @@ impl Pending {
         }
     }
 
-    /// What was asked with this id, if it waits for its answer.
-    pub(crate) fn waiting(&self, id: &Id) -> Option<&Asked> {
-        self.open.get(id).map(|entry| &entry.asked)
-    }
-
     /// No request waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
-    }
-
-    /// How many requests wait.
-    pub(crate) fn len(&self) -> usize {
-        self.open.len()
     }
 
     /// Takes the requests that came after the mark, in their order; each use of an id is one.
@@ -236,7 +226,7 @@ mod tests {
             pending.ask(id(n), asked("ping"));
         }
         assert_eq!(pending.take_since(mark), [id("5"), id("3"), id("4")]);
-        assert_eq!(pending.len(), 1);
+        assert_eq!(pending.open.len(), 1);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod core;
 mod downlink;
 mod parts;
 mod remote;
+mod rewrite;
 
 mod stdio;
 mod unstarted;

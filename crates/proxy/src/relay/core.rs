@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use toolway_guard::Guard;
+use toolway_guard::{Guard, ReadBack};
 use toolway_secret::Redactor;
 use toolway_wire::{Id, UPSTREAM_ERROR, error_response};
 
@@ -63,6 +63,8 @@ pub struct Relay {
     pub(super) draining: AtomicBool,
     /// Every message small enough needs no look at its rules.
     pub(super) plain_limit: u64,
+    /// Some requests are answered here, or changed on their way.
+    pub(super) answers: bool,
     purging: Arc<AtomicBool>,
 }
 
@@ -71,6 +73,7 @@ impl Relay {
     pub fn new(config: RelayConfig) -> Self {
         let guard = config.guard.config();
         let plain_limit = if guard.tool_rules.is_empty() { guard.max_response_chars } else { 0 };
+        let answers = guard.read_back != ReadBack::Off || !guard.pass_saved.is_empty();
         Self {
             config,
             counters: Counters::default(),
@@ -79,6 +82,7 @@ impl Relay {
             asked: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             plain_limit,
+            answers,
             purging: Arc::default(),
         }
     }

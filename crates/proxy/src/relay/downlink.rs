@@ -4,11 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use toolway_guard::{Action, Body, CallInfo, Intake, OutputSchema, Taken};
+use toolway_guard::{Action, Body, CallInfo, Intake, Taken};
 use toolway_wire::{Envelope, Kind, Verdict};
 
 use super::core::{Relay, failure};
 use super::parts::{Line, Part, whole_file};
+use super::rewrite;
 use crate::pending::{Asked, Owed};
 use crate::record::Direction;
 
@@ -16,8 +17,6 @@ use crate::record::Direction;
 const SHOWN: usize = 120;
 /// How many such lines are shown as warnings; the others only at debug level.
 const WARNED: u64 = 5;
-/// The largest list of tools that is looked into.
-const LIST_BYTES: u64 = 64 << 20;
 
 /// Takes the upstream's messages in.
 #[derive(Debug)]
@@ -66,12 +65,12 @@ impl Downlink {
         if let Some(record) = &relay.config.record
             && !matches!(verdict, Verdict::Blank)
         {
-            let bytes = if let Body::Memory(bytes) = &body { Some(*bytes) } else { None };
-            record.message(
-                Direction::FromServer,
-                bytes.or(Some(&self.start).filter(|_| body.is_empty()).map(Vec::as_slice)),
-                body.len(),
-            );
+            let bytes = match (&verdict, &body) {
+                (Verdict::NotJson(_) | Verdict::NotRpc(_), _) => Some(self.start.as_slice()),
+                (_, Body::Memory(bytes)) => Some(*bytes),
+                _ => None,
+            };
+            record.message(Direction::FromServer, bytes, body.len());
         }
         let line = match verdict {
             Verdict::Blank => Line::Nothing,
@@ -171,10 +170,10 @@ fn one<'a>(relay: &Relay, message: &Envelope, judged: Judged, body: &mut Body<'_
         Judged::Error(bytes) => return Some(Line::One(Part::Bytes(bytes))),
         Judged::Look(asked) => asked,
     };
-    if let Some(asked) = asked.as_ref().filter(|_| message.kind() == Kind::Response)
-        && asked.method() == "tools/list"
+    if let Some(asked) = &asked
+        && let Some(bytes) = rewrite::listing(relay, message, asked.method(), body)
     {
-        return list(relay, body).map(|bytes| Line::One(Part::Bytes(bytes)));
+        return Some(Line::One(Part::Bytes(bytes)));
     }
     let call = asked.map(|asked| asked.call_info(&relay.config.server, &relay.config.session));
     let Action::Replace { shape, limit } = relay.config.guard.action(message, call.as_ref()) else {
@@ -194,31 +193,6 @@ fn pass<'a>(message: &Envelope, body: Body<'a>) -> Line<'a> {
             _ => Line::Nothing,
         }
     })
-}
-
-/// The list of tools as the client gets it, where that differs.
-fn list(relay: &Relay, body: &Body<'_>) -> Option<Vec<u8>> {
-    let read;
-    let bytes: &[u8] = match body {
-        Body::Memory(bytes) => bytes,
-        Body::File(file) if file.len() <= LIST_BYTES => {
-            let mut whole = vec![0; usize::try_from(file.len()).ok()?];
-            let mut at = 0;
-            while at < whole.len() {
-                match file.read_at(whole.get_mut(at..)?, at as u64) {
-                    Ok(0) | Err(_) => return None,
-                    Ok(length) => at += length,
-                }
-            }
-            read = whole;
-            &read
-        }
-        _ => return None,
-    };
-    if relay.config.guard.config().output_schema == OutputSchema::Keep {
-        return None;
-    }
-    None
 }
 
 /// A batch: its members are judged one by one, and the rest of its bytes stays.
@@ -294,14 +268,11 @@ fn member_outcome<'a>(relay: &Relay, member: &Envelope, judged: Judged, body: &B
         Judged::Error(bytes) => return Outcome::Become(Part::Bytes(bytes)),
         Judged::Look(asked) => asked,
     };
-    if member.kind() == Kind::Response
-        && asked.as_ref().is_some_and(|asked| asked.method() == "tools/list")
-        && let Body::Memory(bytes) = body
+    if let (Some(asked), Body::Memory(bytes)) = (&asked, body)
+        && let Some(bytes) =
+            rewrite::listing(relay, member, asked.method(), &Body::Memory(slice(bytes, member)))
     {
-        return match list(relay, &Body::Memory(slice(bytes, member))) {
-            Some(bytes) => Outcome::Become(Part::Bytes(bytes)),
-            None => Outcome::Pass,
-        };
+        return Outcome::Become(Part::Bytes(bytes));
     }
     let call: Option<CallInfo> =
         asked.map(|asked| asked.call_info(&relay.config.server, &relay.config.session));

@@ -48,6 +48,11 @@ impl<'a> Line<'a> {
         })
     }
 
+    /// The line of a message that may go in other words.
+    pub(super) fn changed(body: Body<'a>, changed: Option<Vec<u8>>) -> Result<Self, String> {
+        changed.map_or_else(|| Self::of(body), |bytes| Ok(Self::One(Part::Bytes(bytes))))
+    }
+
     /// The line goes to the batch whole.
     pub(super) fn is_small(&self) -> bool {
         match self {

@@ -161,13 +161,13 @@ impl Session {
         match self.uplink.finish() {
             Up::Nothing => {}
             Up::Answer(lines) => self.outbox.bytes(&lines),
-            Up::Forward { body, verdict } => {
+            Up::Forward { body, verdict, changed } => {
                 let members = match verdict {
                     Verdict::Message(message) => Members::One(message.clone()),
                     Verdict::Batch { members, .. } => Members::Batch(members.to_vec()),
                     Verdict::Blank | Verdict::NotJson(_) | Verdict::NotRpc(_) => return,
                 };
-                match payload(body) {
+                match changed.map_or_else(|| payload(body), |bytes| Ok(Payload::Bytes(bytes.into()))) {
                     Ok(payload) => self.waiting.push_back(Outbound { payload, members }),
                     Err(reason) => {
                         let failure =

@@ -10,6 +10,7 @@ use toolway_wire::{
 };
 
 use super::core::{Relay, failure};
+use super::rewrite;
 use crate::pending::Asked;
 use crate::record::Direction;
 
@@ -23,10 +24,12 @@ pub(super) enum Up<'a> {
     Nothing,
     /// It goes to the upstream as it is.
     Forward {
-        /// Its bytes.
+        /// Its bytes, unless `changed` has others.
         body: Body<'a>,
         /// What it is.
         verdict: Verdict<'a>,
+        /// The bytes that go instead.
+        changed: Option<Vec<u8>>,
     },
     /// The client gets these lines, each with its end.
     Answer(Vec<u8>),
@@ -71,15 +74,35 @@ impl Uplink {
             ))),
             Verdict::NotRpc(reason) => Up::Answer(invalid(b"null", reason)),
             Verdict::Message(message) => match admit(relay, std::slice::from_ref(message), &body) {
-                Ok(()) => Up::Forward { body, verdict },
+                Ok(()) if message.kind() == Kind::Request => ask(relay, message, body, verdict),
+                Ok(()) => Up::Forward { body, verdict, changed: None },
                 Err(lines) => Up::Answer(lines),
             },
             Verdict::Batch { members, .. } => match admit(relay, members, &body) {
-                Ok(()) => Up::Forward { body, verdict },
+                Ok(()) => Up::Forward { body, verdict, changed: None },
                 Err(lines) => Up::Answer(lines),
             },
         }
     }
+}
+
+/// A request that was admitted: it goes on, or is ours to answer.
+#[inline]
+fn ask<'a>(relay: &Relay, request: &Envelope, body: Body<'a>, verdict: Verdict<'a>) -> Up<'a> {
+    if !relay.answers {
+        return Up::Forward { body, verdict, changed: None };
+    }
+    let answer = match rewrite::own_answer(relay, request, &body) {
+        Some(answer) => answer,
+        None => match rewrite::with_references(relay, request, &body) {
+            Ok(changed) => return Up::Forward { body, verdict, changed },
+            Err(answer) => answer,
+        },
+    };
+    if let Some(id) = request.id() {
+        relay.pending().answer(id);
+    }
+    Up::Answer(line(&answer))
 }
 
 fn line(answer: &[u8]) -> Vec<u8> {

@@ -54,7 +54,7 @@ impl Up {
         match link.finish() {
             Upward::Nothing => {}
             Upward::Answer(lines) => chunk.answers.extend_from_slice(&lines),
-            Upward::Forward { body, .. } => match Line::of(body) {
+            Upward::Forward { body, changed, .. } => match Line::changed(body, changed) {
                 Ok(line) => {
                     let mut server = self.server.lock();
                     let written = match server.as_mut() {
