@@ -77,8 +77,8 @@ fn the_list_says_what_there_is_and_how_to_read_it() -> Result<()> {
     let total = told.out.lines().find_map(|line| line.strip_prefix("3 saved results, ")).context("no sum")?;
     let expected = format!(
         "ID          AGE  SERVER   TOOL                 SIZE   LINES\n\
-         {failing}  now  toolway  failing (error)   30.1 kB     382\n\
-         {table}  now  toolway  table            455.6 kB  18,003\n\
+         {failing}  now  toolway  failing (error)   30.9 kB     392\n\
+         {table}  now  toolway  table            455.6 kB  18,004\n\
          {log}  now  toolway  build_log        203.0 kB   2,800\n\n\
          3 saved results, {total}\n\
          Show one: toolway saved show {failing} --lines 1-200\n"
