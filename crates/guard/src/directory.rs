@@ -12,7 +12,7 @@ use crate::name::{random_bits, random_text};
 
 /// Temporary files are `.toolway-RANDOM.part`, locked as long as their writer lives.
 const TEMPORARY: (&str, &str) = (".toolway-", ".part");
-const ABANDONED_AFTER: Duration = Duration::from_secs(60);
+const ABANDONED_AFTER: Duration = Duration::from_mins(1);
 
 /// The directory, made and checked lazily; several processes may share it.
 #[derive(Debug)]
@@ -279,7 +279,7 @@ mod tests {
         let other = root.path().join("other.part");
         fs::write(&other, "x").unwrap();
         assert_eq!(directory.sweep(SystemTime::now()), 0);
-        assert_eq!(directory.sweep(SystemTime::now() + Duration::from_secs(3600)), 1);
+        assert_eq!(directory.sweep(SystemTime::now() + Duration::from_hours(1)), 1);
         assert!(living.path().exists() && other.exists() && !abandoned.exists());
         let path = living.path().to_path_buf();
         drop(living);

@@ -90,10 +90,10 @@ pub(crate) fn view(
     memory: u64,
     keep: usize,
 ) -> io::Result<Viewed> {
+    // With a directory a file is made when there is a text.
     let out = match directory {
-        Some(_) => TextOut::Nowhere(None),
         None if source.len() <= memory => TextOut::Memory(Vec::new()),
-        None => TextOut::Nowhere(None),
+        _ => TextOut::Nowhere(None),
     };
     let mut viewer = Viewer {
         walk: Walk::new(),
@@ -374,8 +374,11 @@ impl Sink for Viewer<'_> {
             Taking::Nothing => {}
             Taking::Text => self.pipe.escape(unit),
             Taking::Binary(decoder) => decoder.escape(unit),
-            Taking::Small(_) if self.small.len() <= SMALL => self.decoder.escape(unit, &mut self.small),
-            Taking::Small(_) => {}
+            Taking::Small(_) => {
+                if self.small.len() <= SMALL {
+                    self.decoder.escape(unit, &mut self.small);
+                }
+            }
         }
     }
 

@@ -141,7 +141,7 @@ impl Spool {
         }
         match &mut self.state {
             State::Memory if self.buffer.len() + bytes.len() <= self.memory => {
-                self.buffer.extend_from_slice(bytes)
+                self.buffer.extend_from_slice(bytes);
             }
             State::Memory => self.begin_file(bytes),
             State::File { .. } => self.append(bytes),
