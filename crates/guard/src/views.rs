@@ -23,7 +23,7 @@ use crate::source::Source;
 use block::{BinaryPart, TextPart};
 use media::Decoder;
 use text::{TextOut, TextPipe};
-use walk::{Step, Walk};
+use walk::{Step, Walk, block_len, path_is_resource};
 
 /// Blocks that are told apart; more are counted only.
 const MAX_BLOCKS: usize = 10_000;
@@ -141,17 +141,6 @@ struct Viewer<'a> {
     in_atom: bool,
     result_at: u64,
     viewed: Viewed,
-}
-
-/// How many steps lead to the content block that a path lies in.
-fn block_len(path: &[Step]) -> Option<usize> {
-    use Step::{Content, Contents, Element, Messages, Result};
-    match path {
-        [Result, Content | Contents, Element, ..] => Some(3),
-        [Result, Messages, Element, Content, Element, ..] => Some(5),
-        [Result, Messages, Element, Content, ..] => Some(4),
-        _ => None,
-    }
 }
 
 impl Viewer<'_> {
@@ -327,10 +316,6 @@ impl Viewer<'_> {
         };
         self.viewed
     }
-}
-
-fn path_is_resource(path: &[Step]) -> bool {
-    block_len(path).is_some_and(|length| path.get(length) == Some(&Step::Resource))
 }
 
 impl Sink for Viewer<'_> {

@@ -14,7 +14,8 @@ pub(super) fn text(facts: &Facts<'_>, plan: Plan, shown: &Shown) -> String {
     };
     let left_out = left_out(facts, plan);
     if !left_out.is_empty() && plan.detail <= Detail::Least {
-        out.push_str(&format_args!("Only in the file: {left_out}.\n").to_string());
+        let fate = if facts.saved.is_ok() { "Only in the file" } else { "Left out" };
+        out.push_str(&format_args!("{fate}: {left_out}.\n").to_string());
     }
     if !shown.text.is_empty() {
         out.push_str(if shown.cut { "----- preview -----\n" } else { "----- text -----\n" });
