@@ -60,7 +60,7 @@ impl Directory {
         for _ in 0..8 {
             let name = format!("{}{}{}", TEMPORARY.0, random_text(random_bits(), 12), TEMPORARY.1);
             let path = self.path.join(name);
-            match private_options().read(true).open(&path) {
+            match private_options().read(true).open(&path).and_then(private_file) {
                 Ok(file) => {
                     // Without locks (some network file systems) the age alone protects it.
                     if let Err(error) = file.try_lock() {
@@ -151,6 +151,20 @@ pub(crate) fn private_options() -> OpenOptions {
         options.mode(0o600);
     }
     options
+}
+
+/// A umask can take the owner's own bits away: they are set again.
+#[cfg(unix)]
+pub(crate) fn private_file(file: File) -> io::Result<File> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// See [`private_directory`].
+#[cfg(not(unix))]
+pub(crate) fn private_file(file: File) -> io::Result<File> {
+    Ok(file)
 }
 
 fn make(path: &Path) -> io::Result<()> {
