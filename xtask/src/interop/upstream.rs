@@ -18,7 +18,7 @@ use crate::interop::client::Target;
 use crate::peers::Peers;
 use crate::process::{Background, Step, tail};
 
-const START_DEADLINE: Duration = Duration::from_secs(30);
+const START_DEADLINE: Duration = Duration::from_secs(90);
 /// One grey pixel.
 const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
