@@ -1,10 +1,14 @@
 //! Owns the command line as the user types it. Values stay text here: `compose` gives them their meaning, with the
 //! environment beneath them.
 
+mod saved;
+
 use std::ffi::OsString;
 use std::path::Path;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+pub(crate) use saved::{PurgeArgs, SavedArgs, SavedCommand, SearchArgs, ShowArgs};
 
 /// The name under which the program is a drop-in for another one.
 const DROP_IN: &str = "cursor-mcp-response-proxy";
@@ -25,6 +29,20 @@ pub(crate) enum Command {
     Sse(RemoteArgs),
     /// Stand in front of a Streamable HTTP server.
     StreamableHttp(RemoteArgs),
+    /// List, read, search and remove saved results.
+    Saved(SavedArgs),
+    /// See on one screen what Toolway does, with a demonstration server; takes a few seconds.
+    Quickstart(QuickstartArgs),
+    /// The demonstration server of `quickstart`: MCP over stdio.
+    #[command(name = "__demo", hide = true)]
+    Demo,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QuickstartArgs {
+    /// Where the demonstration's results are saved [default: ~/.cache/cursor-mcp-response-proxy].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output_dir: Option<String>,
 }
 
 #[derive(Debug, Args)]

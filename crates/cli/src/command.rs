@@ -1,6 +1,8 @@
 //! The subcommands: each takes its composed settings and gives an exit.
 
+mod quickstart;
 mod remote;
+mod saved;
 mod stdio;
 
 use crate::args::{Cli, Command};
@@ -13,6 +15,9 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Stdio(args) => stdio::run(args),
         Command::Sse(args) => remote::run(args, remote::Kind::Sse),
         Command::StreamableHttp(args) => remote::run(args, remote::Kind::StreamableHttp),
+        Command::Saved(args) => saved::run(args),
+        Command::Quickstart(args) => quickstart::run(args),
+        Command::Demo => Ok(crate::demo::run()),
     };
     result.unwrap_or_else(|error| {
         complain(&error, error.hint().as_deref());

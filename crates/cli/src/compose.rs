@@ -6,8 +6,9 @@ mod expand;
 mod profile;
 mod value;
 
-pub(crate) use common::common;
+pub(crate) use common::{common, output_dir, saved_command};
 pub(crate) use expand::expand;
+pub(crate) use profile::default_profile;
 pub(crate) use value::Environment;
 
 use std::fmt;

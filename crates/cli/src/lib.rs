@@ -3,8 +3,11 @@
 mod args;
 mod command;
 mod compose;
+mod demo;
 mod exit;
 mod logs;
+mod render;
+mod table;
 mod units;
 
 use std::ffi::OsString;

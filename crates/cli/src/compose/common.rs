@@ -1,6 +1,6 @@
 //! Owns the options that all relays have.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use super::UsageError;
 use super::profile::PROFILES;
 use super::value::{Environment, Value};
 use crate::args::CommonArgs;
+use crate::render::quoted_path;
 use crate::units;
 
 /// The least limit: a notice and a path must fit.
@@ -53,6 +54,7 @@ pub(crate) fn common(args: CommonArgs, environment: &Environment) -> Result<Comm
     let dir =
         output_dir(environment.option(args.output_dir, "output-dir", Some("OUTPUT_DIR"))?, environment)?;
     let mut guard = GuardConfig::new(dir);
+    guard.saved_command = saved_command(&guard.store.dir, environment);
     let profile = match option(args.client, "client")? {
         Some(client) => client.choice(PROFILES)?,
         None => PROFILES[0].1,
@@ -167,22 +169,48 @@ fn retention(
 
 /// The directory of saved results: as given, or the one that is documented.
 pub(crate) fn output_dir(given: Option<Value>, environment: &Environment) -> Result<PathBuf, UsageError> {
-    let home = || environment.get(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(PathBuf::from);
     let no_home = |what: &str| {
         UsageError::new(what, "there is no home directory").with_hint("name a directory with --output-dir")
     };
     match given {
-        None => Ok(home()
-            .ok_or_else(|| no_home("--output-dir"))?
-            .join(".cache")
-            .join("cursor-mcp-response-proxy")),
+        None => default_output_dir(environment).ok_or_else(|| no_home("--output-dir")),
         Some(value) => match value.text.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with(['/', '\\']) => {
-                Ok(home().ok_or_else(|| no_home(&value.from))?.join(rest.trim_start_matches(['/', '\\'])))
+                let home = home(environment).ok_or_else(|| no_home(&value.from))?;
+                Ok(home.join(rest.trim_start_matches(['/', '\\'])))
             }
             _ => std::path::absolute(&value.text)
                 .map_err(|error| UsageError::new(value.from, error.to_string())),
         },
+    }
+}
+
+/// The directory of saved results that is documented; none without a home.
+pub(crate) fn default_output_dir(environment: &Environment) -> Option<PathBuf> {
+    Some(home(environment)?.join(".cache").join("cursor-mcp-response-proxy"))
+}
+
+fn home(environment: &Environment) -> Option<PathBuf> {
+    environment.get(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(PathBuf::from)
+}
+
+/// What a person, or an agent with a shell, types to read the saved results of this directory.
+pub(crate) fn saved_command(directory: &Path, environment: &Environment) -> String {
+    let mut command = format!("{} saved", own_command(environment));
+    if default_output_dir(environment).is_none_or(|default| default != directory) {
+        command.extend([" --output-dir ", &quoted_path(directory)]);
+    }
+    command
+}
+
+/// `toolway` where the search path finds it, our own file otherwise.
+fn own_command(environment: &Environment) -> String {
+    let name = if cfg!(windows) { "toolway.exe" } else { "toolway" };
+    let path = environment.get("PATH").unwrap_or_default();
+    let found = std::env::split_paths(path).any(|directory| directory.join(name).is_file());
+    match std::env::current_exe() {
+        Ok(own) if !found => quoted_path(&own),
+        _ => "toolway".to_owned(),
     }
 }
 

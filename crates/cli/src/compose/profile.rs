@@ -14,6 +14,13 @@ pub(crate) const PROFILES: &[(&str, Profile)] = &[
     ("cursor", Profile { max_response_chars: 10_000, preview_chars: 4000 }),
     ("claude-code", Profile { max_response_chars: 40_000, preview_chars: 12_000 }),
     ("codex", Profile { max_response_chars: 10_000, preview_chars: 4000 }),
-    ("vscode", Profile { max_response_chars: 20_000, preview_chars: 8000 }),
+    ("vscode", Profile { max_response_chars: 8000, preview_chars: 3200 }),
     ("generic", Profile { max_response_chars: 25_000, preview_chars: 8000 }),
 ];
+
+/// The limit and the preview's length of the profile that holds when none is named.
+pub(crate) fn default_profile() -> (u64, u64) {
+    PROFILES
+        .first()
+        .map_or((10_000, 4000), |(_, profile)| (profile.max_response_chars, profile.preview_chars))
+}
