@@ -111,8 +111,11 @@ fn perform(stage: &Stage, cases: &[Case]) -> Result<Vec<Outcome>> {
                 while let Some((index, case)) = take(&next, cases) {
                     let started = Instant::now();
                     let result = case.run(stage, &upstreams);
-                    let word = if result.is_ok() { "ok" } else { "FAILED" };
-                    println!("interop {word:6} {:5.1} s  {}", started.elapsed().as_secs_f64(), case.name());
+                    let (name, took) = (case.name(), started.elapsed().as_secs_f64());
+                    match &result {
+                        Ok(()) => println!("interop ok     {took:5.1} s  {name}"),
+                        Err(error) => println!("interop FAILED {took:5.1} s  {name}\n{error:#}\n"),
+                    }
                     if let Ok(mut outcomes) = outcomes.lock() {
                         outcomes[index] = Some((started.elapsed(), result));
                     }
@@ -162,10 +165,8 @@ fn report(
     left_out: &[String],
     left_behind: &[String],
 ) -> Result<()> {
-    for (case, (_, result)) in cases.iter().zip(outcomes) {
-        if let Err(error) = result {
-            println!("\n---- {} ----\n{error:#}", case.name());
-        }
+    for (case, _) in cases.iter().zip(outcomes).filter(|(_, (_, result))| result.is_err()) {
+        println!("failed: {}", case.name());
     }
     for line in left_behind {
         println!("left running: {line}");

@@ -1,6 +1,7 @@
-//! The workspace's own commands: test, interop, deps, docs, fuzz. It composes tools and knows no product code.
+//! The workspace's own commands: test, interop, bench, deps, docs, fuzz. It composes tools and knows no product code.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool tells what it does")]
 
+mod bench;
 mod deps;
 mod docs;
 mod fuzz;
@@ -20,6 +21,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
 
   test [--no-interop]          the workspace's tests, then the interop suites with real peers
   interop [--only TEXT]...     the interop suites alone; TEXT selects cases by name
+  bench relay|faults           speed and memory, or 43 faults, of the release binary; writes docs/performance.md
   deps                         licences, sources, duplicates and number of dependencies
   docs [--check]               write the generated documents, or check that they are in step
   fuzz [TARGET] [--seconds N]  run one fuzz target, or all, for N seconds each (60)
@@ -44,6 +46,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
     match command.as_str() {
         "test" => test::run(&workspace, rest),
         "interop" => interop::run(&workspace, rest),
+        "bench" => bench::run(&workspace, rest),
         "deps" => deps::run(&workspace, rest),
         "docs" => docs::run(&workspace, rest),
         "fuzz" => fuzz::run(&workspace, rest),

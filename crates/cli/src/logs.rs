@@ -1,9 +1,27 @@
-//! Owns the logs: to stderr only, with secrets taken out.
+//! Owns standard error: the logs, with secrets taken out, and what an upstream writes there. Nobody waits for a
+//! reader of it: what is not read in time is left out, and how much is said.
 
 use std::io::{self, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
 
 use toolway_secret::Redactor;
 use tracing::level_filters::LevelFilter;
+
+/// Pieces that wait for a reader.
+const WAITING: usize = 256;
+/// How long the reader is given at the end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+enum Piece {
+    Bytes(Vec<u8>),
+    Flush(SyncSender<()>),
+}
+
+static WRITER: OnceLock<Option<SyncSender<Piece>>> = OnceLock::new();
+static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
 
 /// Starts logging at this level.
 pub(crate) fn start(level: LevelFilter) {
@@ -21,6 +39,51 @@ pub(crate) fn start(level: LevelFilter) {
     tracing::subscriber::set_global_default(subscriber).ok();
 }
 
+/// Writes bytes to standard error without waiting for its reader.
+pub(crate) fn forward(bytes: &[u8]) {
+    let Some(writer) = WRITER.get_or_init(writer) else { return };
+    if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
+        writer.try_send(Piece::Bytes(bytes.to_vec()))
+    {
+        LEFT_OUT.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    }
+}
+
+/// Waits a little until what was written has left.
+pub(crate) fn finish() {
+    if let Some(Some(writer)) = WRITER.get() {
+        let (done, wait) = sync_channel(1);
+        if writer.try_send(Piece::Flush(done)).is_ok() {
+            wait.recv_timeout(LAST_WORDS).ok();
+        }
+    }
+}
+
+fn writer() -> Option<SyncSender<Piece>> {
+    let (sender, pieces) = sync_channel(WAITING);
+    let work = move || {
+        for piece in pieces {
+            match piece {
+                Piece::Flush(done) => drop(done.send(())),
+                Piece::Bytes(bytes) => {
+                    let left_out = LEFT_OUT.swap(0, Ordering::Relaxed);
+                    let mut stderr = io::stderr().lock();
+                    if left_out > 0 {
+                        writeln!(
+                            stderr,
+                            "\ntoolway: {left_out} bytes were left out here: nobody read stderr"
+                        )
+                        .ok();
+                    }
+                    stderr.write_all(&bytes).ok();
+                }
+            }
+        }
+    };
+    std::thread::Builder::new().name("stderr out".to_owned()).stack_size(128 << 10).spawn(work).ok()?;
+    Some(sender)
+}
+
 /// One line a call, as the subscriber writes it.
 struct Redacted;
 
@@ -28,7 +91,7 @@ impl Write for Redacted {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let clean = Redactor::known().redact(&text);
-        io::stderr().lock().write_all(format!("toolway: {}", clean.trim_start()).as_bytes())?;
+        forward(format!("toolway: {}", clean.trim_start()).as_bytes());
         Ok(line.len())
     }
 

@@ -103,9 +103,9 @@ impl StoreConfig {
     pub fn new(dir: PathBuf) -> Self {
         Self {
             dir,
-            keep_for: Some(Duration::from_secs(7 * 24 * 3600)),
+            keep_for: Some(Duration::from_hours(7 * 24)),
             max_saved: Some(1 << 30),
-            keep_at_least: Duration::from_secs(600),
+            keep_at_least: Duration::from_mins(10),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::name::{random_bits, random_text};
 
 /// Temporary files are `.toolway-RANDOM.part`, locked as long as their writer lives.
 const TEMPORARY: (&str, &str) = (".toolway-", ".part");
-const ABANDONED_AFTER: Duration = Duration::from_secs(60);
+const ABANDONED_AFTER: Duration = Duration::from_mins(1);
 
 /// The directory, made and checked lazily; several processes may share it.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Directory {
         for _ in 0..8 {
             let name = format!("{}{}{}", TEMPORARY.0, random_text(random_bits(), 12), TEMPORARY.1);
             let path = self.path.join(name);
-            match private_options().read(true).open(&path) {
+            match private_options().read(true).open(&path).and_then(private_file) {
                 Ok(file) => {
                     // Without locks (some network file systems) the age alone protects it.
                     if let Err(error) = file.try_lock() {
@@ -151,6 +151,20 @@ pub(crate) fn private_options() -> OpenOptions {
         options.mode(0o600);
     }
     options
+}
+
+/// A umask can take the owner's own bits away: they are set again.
+#[cfg(unix)]
+pub(crate) fn private_file(file: File) -> io::Result<File> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// See [`private_directory`].
+#[cfg(not(unix))]
+pub(crate) fn private_file(file: File) -> io::Result<File> {
+    Ok(file)
 }
 
 fn make(path: &Path) -> io::Result<()> {
@@ -279,7 +293,7 @@ mod tests {
         let other = root.path().join("other.part");
         fs::write(&other, "x").unwrap();
         assert_eq!(directory.sweep(SystemTime::now()), 0);
-        assert_eq!(directory.sweep(SystemTime::now() + Duration::from_secs(3600)), 1);
+        assert_eq!(directory.sweep(SystemTime::now() + Duration::from_hours(1)), 1);
         assert!(living.path().exists() && other.exists() && !abandoned.exists());
         let path = living.path().to_path_buf();
         drop(living);

@@ -76,7 +76,7 @@ impl Guard {
         limit: u64,
         body: &mut Body<'_>,
     ) -> Option<Vec<u8>> {
-        if shape == Shape::TaskTool && !self.carries_tool_result(body, message) {
+        if shape == Shape::TaskTool && !carries_tool_result(body, message) {
             return None;
         }
         let len = body.len();
@@ -99,7 +99,7 @@ impl Guard {
         limit: u64,
         body: &Body<'_>,
     ) -> Option<Vec<u8>> {
-        if shape == Shape::TaskTool && !self.carries_tool_result(body, message) {
+        if shape == Shape::TaskTool && !carries_tool_result(body, message) {
             return None;
         }
         let span = message.span();
@@ -119,14 +119,6 @@ impl Guard {
             },
         };
         Some(self.finish(Rewriting { message, call, shape, limit, bytes: span.end - span.start }, staged))
-    }
-
-    /// The result has an array of content blocks.
-    fn carries_tool_result(&self, body: &Body<'_>, message: &Envelope) -> bool {
-        // What is lost cannot pass as it is.
-        let Some(source) = whole_source(body) else { return true };
-        let part = source.part(message.span());
-        view(part, Shape::Tool, None, 0, 0).is_ok_and(|viewed| viewed.spans.has_content)
     }
 
     fn finish(&self, rewriting: Rewriting<'_>, staged: Staged<'_>) -> Vec<u8> {
@@ -287,6 +279,14 @@ fn parts(source: Source<'_>, viewed: &Viewed, limit: u64) -> Parts {
         level: read(&spans.level, 100),
         logger: read(&spans.logger, limit / 4),
     }
+}
+
+/// The result has an array of content blocks.
+fn carries_tool_result(body: &Body<'_>, message: &Envelope) -> bool {
+    // What is lost cannot pass as it is.
+    let Some(source) = whole_source(body) else { return true };
+    let part = source.part(message.span());
+    view(part, Shape::Tool, None, 0, 0).is_ok_and(|viewed| viewed.spans.has_content)
 }
 
 /// The message as it can be read as a whole, if it can.

@@ -9,7 +9,7 @@ mod retention;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -105,12 +105,6 @@ impl Store {
         self.path(entry.file_of("text").map_or(&entry.file, |text| &text.file))
     }
 
-    /// Opens a file of the store to read; a symbolic link is an error.
-    pub(crate) fn open(&self, path: &std::path::Path) -> Result<File, GuardError> {
-        index::open_plain(path, File::options().read(true))
-            .map_err(|error| GuardError::io("read", path, error))
-    }
-
     /// Writes lines of the readable view with their line breaks; says how many lines there were in the range.
     pub fn lines(&self, entry: &SavedEntry, span: Span, out: &mut dyn io::Write) -> Result<u64, GuardError> {
         let path = self.readable(entry);
@@ -145,7 +139,7 @@ impl Store {
     /// Bytes of the exact text, at most `most`; and how many it has in all.
     pub fn bytes(&self, entry: &SavedEntry, span: Span, most: u64) -> Result<(Vec<u8>, u64), GuardError> {
         let path = self.exact(entry);
-        let mut file = self.open(&path)?;
+        let mut file = open(&path)?;
         let failed = |error| GuardError::io("read", &path, error);
         let all = file.metadata().map_err(failed)?.len();
         let end = span.last.map_or(all, |last| last.saturating_add(1)).min(all);
@@ -167,7 +161,7 @@ impl Store {
     ) -> Result<(), GuardError> {
         let pattern = Regex::new(pattern).map_err(|error| GuardError::Pattern(error.to_string()))?;
         let path = self.readable(entry);
-        let file = self.open(&path)?;
+        let file = open(&path)?;
         read::search(file, &pattern, context, from, take)
             .map_err(|error| GuardError::io("read", &path, error))
     }
@@ -190,7 +184,7 @@ impl Store {
             (None, Some(text)) if entry.json_text => (self.path(&text.file), None),
             _ => (self.path(&entry.file), None),
         };
-        let file = self.open(&path)?;
+        let file = open(&path)?;
         let failed = |error| GuardError::io("read", &path, error);
         let len = file.metadata().map_err(failed)?.len();
         let range = range.unwrap_or(0..len);
@@ -233,7 +227,12 @@ impl Store {
     }
 }
 
-fn removed_file(path: &std::path::Path) -> bool {
+/// Opens a file of the store to read; a symbolic link is an error.
+fn open(path: &Path) -> Result<File, GuardError> {
+    index::open_plain(path, File::options().read(true)).map_err(|error| GuardError::io("read", path, error))
+}
+
+fn removed_file(path: &Path) -> bool {
     match fs::remove_file(path) {
         Ok(()) => true,
         Err(error) => error.kind() == io::ErrorKind::NotFound,

@@ -23,7 +23,7 @@ use crate::source::Source;
 use block::{BinaryPart, TextPart};
 use media::Decoder;
 use text::{TextOut, TextPipe};
-use walk::{Step, Walk};
+use walk::{Step, Walk, block_len, path_is_resource};
 
 /// Blocks that are told apart; more are counted only.
 const MAX_BLOCKS: usize = 10_000;
@@ -90,10 +90,10 @@ pub(crate) fn view(
     memory: u64,
     keep: usize,
 ) -> io::Result<Viewed> {
+    // With a directory a file is made when there is a text.
     let out = match directory {
-        Some(_) => TextOut::Nowhere(None),
         None if source.len() <= memory => TextOut::Memory(Vec::new()),
-        None => TextOut::Nowhere(None),
+        _ => TextOut::Nowhere(None),
     };
     let mut viewer = Viewer {
         walk: Walk::new(),
@@ -141,17 +141,6 @@ struct Viewer<'a> {
     in_atom: bool,
     result_at: u64,
     viewed: Viewed,
-}
-
-/// How many steps lead to the content block that a path lies in.
-fn block_len(path: &[Step]) -> Option<usize> {
-    use Step::{Content, Contents, Element, Messages, Result};
-    match path {
-        [Result, Content | Contents, Element, ..] => Some(3),
-        [Result, Messages, Element, Content, Element, ..] => Some(5),
-        [Result, Messages, Element, Content, ..] => Some(4),
-        _ => None,
-    }
 }
 
 impl Viewer<'_> {
@@ -329,10 +318,6 @@ impl Viewer<'_> {
     }
 }
 
-fn path_is_resource(path: &[Step]) -> bool {
-    block_len(path).is_some_and(|length| path.get(length) == Some(&Step::Resource))
-}
-
 impl Sink for Viewer<'_> {
     fn open(&mut self, container: Container, at: u64) {
         self.begin(Some(container), at);
@@ -374,8 +359,11 @@ impl Sink for Viewer<'_> {
             Taking::Nothing => {}
             Taking::Text => self.pipe.escape(unit),
             Taking::Binary(decoder) => decoder.escape(unit),
-            Taking::Small(_) if self.small.len() <= SMALL => self.decoder.escape(unit, &mut self.small),
-            Taking::Small(_) => {}
+            Taking::Small(_) => {
+                if self.small.len() <= SMALL {
+                    self.decoder.escape(unit, &mut self.small);
+                }
+            }
         }
     }
 

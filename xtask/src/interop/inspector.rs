@@ -11,7 +11,7 @@ use crate::interop::upstream::{Server, Upstreams, Wire};
 use crate::interop::{DEADLINE, Stage};
 use crate::process::Step;
 
-/// What it is asked, one process each.
+/// What it is asked, one process each. The document is over the limit.
 const QUESTIONS: [&[&str]; 4] = [
     &["--method", "tools/list"],
     &["--method", "tools/call", "--tool-name", "get-structured-content", "--tool-arg", "location=Chicago"],
@@ -48,7 +48,8 @@ pub(super) fn run(
             serde_json::from_str(&output).context("the Inspector printed no JSON")
         };
         let answer = |value: Value| json!({ "server": null, "steps": [{ "result": value }], "events": [] });
-        let scenario = json!({ "steps": [{ "do": question.join(" ") }] });
+        let is_large = question.contains(&"resources/read");
+        let scenario = json!({ "steps": [{ "do": question.join(" "), "large": is_large }] });
         let (direct, through) = (answer(ask("direct")?), answer(ask("through")?));
         problems.extend(transcript::differences(&scenario, &direct, &through)?);
     }

@@ -98,6 +98,9 @@ fn restored(step: &Value) -> Value {
 
 /// A result over the limit: replaced, saved whole, and still what its method promises.
 fn large(plain: &Value, relayed: &Value) -> Vec<String> {
+    if !relayed["error"].is_null() {
+        return vec![format!("an error with Toolway: {}", short(&relayed["error"]))];
+    }
     let (plain, relayed) = (&plain["result"], &relayed["result"]);
     let saved = &relayed["_meta"][SAVED];
     let Some(path) = saved["path"].as_str().filter(|_| saved["saved"] == Value::Bool(true)) else {

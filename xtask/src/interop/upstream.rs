@@ -18,7 +18,7 @@ use crate::interop::client::Target;
 use crate::peers::Peers;
 use crate::process::{Background, Step, tail};
 
-const START_DEADLINE: Duration = Duration::from_secs(30);
+const START_DEADLINE: Duration = Duration::from_secs(90);
 /// One grey pixel.
 const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
@@ -27,6 +27,8 @@ const PIXEL: &str =
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Server {
     Everything,
+    /// The same, started through npm as a client's configuration does: npm, a shell, node.
+    EverythingByNpm,
     FastMcp,
     Filesystem,
     /// The fixture of the conformance suite.
@@ -55,15 +57,24 @@ impl Server {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Everything => "everything",
+            Self::EverythingByNpm => "everything-by-npm",
             Self::FastMcp => "fastmcp",
             Self::Filesystem => "filesystem",
             Self::Fixture => "fixture",
         }
     }
 
+    /// The file of steps for it.
+    pub(super) const fn scenario(self) -> &'static str {
+        match self {
+            Self::EverythingByNpm => Self::Everything.name(),
+            _ => self.name(),
+        }
+    }
+
     pub(super) const fn is_there(self, peers: &Peers) -> bool {
         match self {
-            Self::Everything | Self::Filesystem => peers.node.is_some(),
+            Self::Everything | Self::EverythingByNpm | Self::Filesystem => peers.node.is_some(),
             Self::FastMcp => peers.python2.is_some(),
             Self::Fixture => peers.python2.is_some() && peers.fixture.is_some(),
         }
@@ -96,6 +107,13 @@ impl Server {
                     Wire::Sse => "sse",
                 };
                 node(stage, "@modelcontextprotocol/server-everything/dist/index.js", mode)?
+            }
+            Self::EverythingByNpm => {
+                let peers = stage.peers.node.as_ref().context("no npm peers")?;
+                let folder = text(&peers.folder);
+                let by_npm =
+                    ["npm", "exec", "--prefix", &folder, "--offline", "--no", "--", "mcp-server-everything"];
+                marked(stage).into_iter().chain(by_npm.map(str::to_owned)).collect()
             }
             Self::Filesystem => {
                 let files = self.files(stage)?.to_string_lossy().into_owned();

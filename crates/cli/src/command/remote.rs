@@ -60,6 +60,7 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
         })
     });
     super::sum_up(&relay);
+    logs::finish();
     // A thread may still wait for the client's input: it ends with the process.
     runtime.shutdown_background();
     Ok(ending?.into())

@@ -47,15 +47,16 @@ pub(super) fn run(args: StdioArgs) -> Result<Exit, UsageError> {
             args: arguments.to_vec(),
             env: variables.variables.clone(),
             cwd,
-            supervise: std::env::current_exe().ok(),
+            supervise: supervisor::own_binary().ok(),
         };
         Child::spawn(&config).map_err(|error| error.to_string())
     });
     let ending = match started {
-        Ok(child) => run_stdio(&relay, child, input, output, signals),
+        Ok(child) => run_stdio(&relay, child, (input, output), signals, logs::forward),
         Err(reason) => unstarted(&relay, &reason, &variables.not_passed, input, output),
     };
     super::sum_up(&relay);
+    logs::finish();
     Ok(ending.into())
 }
 

@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 
 mod answer;
+mod edges;
+mod eras;
 mod faults;
 mod options;
 mod trials;

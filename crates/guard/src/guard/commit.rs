@@ -119,7 +119,7 @@ impl<'a> Naming<'a> {
                 whereabouts.text_path = self.keep(temporary, text, None, entry, whereabouts);
             }
             TextView::Missing(reason) => {
-                whereabouts.reason = reason.map(|reason| format!("no text view: {reason}"))
+                whereabouts.reason = reason.map(|reason| format!("no text view: {reason}"));
             }
             TextView::None | TextView::Memory(_) => {}
         }

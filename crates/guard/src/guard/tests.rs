@@ -48,6 +48,10 @@ fn tool_text(text: &str) -> String {
     json!({"jsonrpc": "2.0", "id": 7, "result": {"content": [{"type": "text", "text": text}]}}).to_string()
 }
 
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |out, byte| format!("{out}{byte:02x}"))
+}
+
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(dir)
         .map(|entries| {
@@ -84,7 +88,7 @@ fn an_oversized_error_stays_an_error_saved_whole_and_private() {
     let path = marker["saved_path"].as_str().unwrap();
     let bytes = std::fs::read(path).unwrap();
     assert_eq!(bytes, message.as_bytes());
-    let sha = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let sha = sha256(&bytes);
     assert_eq!((&saved["sha256"], &saved["saved"], &saved["lines"]), (&json!(sha), &json!(true), &json!(1)));
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&root.path().join("spill")), 0o700);
@@ -120,14 +124,14 @@ fn small_media_and_links_stay_as_they_are_beside_big_text() {
         .max()
         .unwrap();
     assert!(run <= 64, "{text}");
-    assert!(names(&root.path().join("spill")).iter().any(|name| name.ends_with(".2.png")));
+    assert!(names(&root.path().join("spill")).iter().any(|name| name.contains(".2.png")));
 }
 
 #[test]
 fn media_over_the_limit_becomes_a_link_to_a_real_file() {
     let root = tempfile::tempdir().unwrap();
     let guard = Guard::new(GuardConfig { media_limit: 50_000, ..config(root.path()) });
-    let jpeg = [b"\xFF\xD8\xFF\xE0".as_slice(), &[7; 40_000]].concat();
+    let jpeg = [b"\xFF\xD8\xFF\xE0".as_slice(), &b"\x07".repeat(40_000)].concat();
     let data = base64::engine::general_purpose::STANDARD.encode(&jpeg);
     let block = format!(r#"{{"type":"image","mimeType":"image/png","data":"{data}"}}"#);
     let message = format!(
@@ -221,7 +225,7 @@ fn resources_and_prompts_keep_their_shape() {
     assert_eq!((&contents[0]["mimeType"], &contents[1]["text"]), (&json!("text/plain"), &json!("small")));
     assert!(contents[0]["text"].as_str().unwrap().contains("some words"));
     let uri = contents[0]["_meta"]["toolway/file"].as_str().unwrap();
-    assert!(uri.starts_with("file:///") && uri.ends_with(".json"));
+    assert!(uri.starts_with("file:///") && uri.contains(".json"));
     assert!(contents[2].get("blob").is_none());
 
     let message = json!({"jsonrpc":"2.0","id":1,"result":{"description":"d","messages":[
@@ -307,7 +311,7 @@ fn redaction_reaches_file_views_and_preview_and_the_hash_fits() {
         let saved = &value["result"]["_meta"]["toolway/saved"];
         assert_eq!(saved["redacted"], json!(true));
         let bytes = std::fs::read(saved["path"].as_str().unwrap()).unwrap();
-        let sha = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let sha = sha256(&bytes);
         assert_eq!((&saved["sha256"], &saved["bytes"]), (&json!(sha), &json!(bytes.len())));
         let stored: Value = serde_json::from_slice(&bytes).unwrap();
         let expected = text.replace("hush-1", "[redacted]").replace("hush-22", "[redacted]");
@@ -336,7 +340,7 @@ fn what_is_no_message_and_what_passes_leaves_no_file() {
     let guard = Guard::new(GuardConfig { memory: 1000, ..config(root.path()) });
     let mut intake = guard.intake();
     intake.feed(b"Server listening on stdio");
-    intake.feed(&[b'x'; 100_000]);
+    intake.feed(&b"x".repeat(100_000));
     assert!(matches!(intake.finish().verdict, Verdict::NotJson(_)));
     intake.feed(format!("[[{}", "1,".repeat(100_000)).as_bytes());
     assert!(!matches!(intake.finish().verdict, Verdict::Message(_)));

@@ -31,7 +31,7 @@ pub(crate) fn elide(text: &str, open: bool) -> String {
         }
         out.push_str(text.get(plain..at).unwrap_or_default());
         let more = if open && end == bytes.len() { "more than " } else { "" };
-        out.push_str(&format!("[{name}{more}{} characters]", grouped(chars as u64)));
+        out.push_str(&format_args!("[{name}{more}{} characters]", grouped(chars as u64)).to_string());
         plain = end;
         at = end;
     }
@@ -54,7 +54,7 @@ fn is_base64(byte: u8) -> bool {
 fn name_of(run: &[u8]) -> Option<&'static str> {
     let has = |test: fn(&u8) -> bool| run.iter().any(test);
     let mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit);
-    let slashes = run.iter().filter(|byte| **byte == b'/').count();
+    let slashes = memchr::memchr_iter(b'/', run).count();
     match (mixed && slashes * 12 <= run.len(), run.len() > ALWAYS) {
         (true, _) => Some("base64, "),
         (false, true) => Some("a run of "),
@@ -88,7 +88,7 @@ mod tests {
         ] {
             assert_eq!(elide(&text, open), expected);
         }
-        let lines = format!("{}\r\n{}\nend", &base64[..76], &base64[..76]);
+        let lines = format!("{}\r\n{}\nend", base64.get(..76).unwrap(), base64.get(..76).unwrap());
         assert_eq!(elide(&lines, false), "[base64, 152 characters]\nend");
     }
 }

@@ -115,15 +115,20 @@ impl Outline {
         }
         let left = total.saturating_sub(shown);
         if shown == 0 && left > 0 {
-            out.push_str(&format!(
-                " {} {} ",
-                grouped(left),
-                if left == 1 { unit.trim_end_matches('s') } else { unit }
-            ));
+            out.push_str(
+                &format_args!(
+                    " {} {} ",
+                    grouped(left),
+                    if left == 1 { unit.trim_end_matches('s') } else { unit }
+                )
+                .to_string(),
+            );
         } else if left > 0 {
             out.push_str(",\n");
             indent(level + 1, out);
-            out.push_str(&format!("... {} more, {} {unit} in all", grouped(left), grouped(total)));
+            out.push_str(
+                &format_args!("... {} more, {} {unit} in all", grouped(left), grouped(total)).to_string(),
+            );
         }
         if shown > 0 {
             out.push('\n');
@@ -171,14 +176,14 @@ fn render_text(head: &[u8], chars: u64, most: usize, out: &mut String) -> bool {
     if elided.len() < head.len() && elided.starts_with('[') && elided.ends_with(']') {
         // One run from end to end, as far as it was kept: name the whole.
         let name = if elided.starts_with("[base64") { "base64, " } else { "a run of " };
-        out.push_str(&format!("\"[{name}{} characters]\"", grouped(chars)));
+        out.push_str(&format_args!("\"[{name}{} characters]\"", grouped(chars)).to_string());
         return true;
     }
     let shown = first_chars(&elided, most);
     out.push_str(&quoted(shown));
     let cut = shown.len() < elided.len() || known < chars || elided.len() < head.len();
     if shown.len() < elided.len() || known < chars {
-        out.push_str(&format!(" ... {} characters in all", grouped(chars)));
+        out.push_str(&format_args!(" ... {} characters in all", grouped(chars)).to_string());
     }
     cut
 }

@@ -105,13 +105,15 @@ fn lines(store: &Store, entry: &SavedEntry, span: Span, mut filling: Filling) ->
         return Ok(format!("There are only {} lines.", grouped(last)));
     }
     if let Some(long) = long {
-        text.push_str(&format!("\n[line {long} is longer than a page: read it with bytes or search]"));
+        text.push_str(
+            &format_args!("\n[line {long} is longer than a page: read it with bytes or search]").to_string(),
+        );
     }
     if let Some(next) = next {
         let end =
             span.last.or(total).filter(|end| *end >= next).map(|end| end.to_string()).unwrap_or_default();
         let all = total.map(|total| format!(" of {} lines", grouped(total))).unwrap_or_default();
-        text.push_str(&format!("[page full{all}: go on with \"lines\":\"{next}-{end}\"]"));
+        text.push_str(&format_args!("[page full{all}: go on with \"lines\":\"{next}-{end}\"]").to_string());
     }
     Ok(text)
 }
@@ -130,11 +132,14 @@ fn bytes(store: &Store, entry: &SavedEntry, span: Span, filling: &Filling) -> Re
     let next = span.first + cut as u64;
     let end = span.last.map_or(all, |last| last + 1).min(all);
     if next < end {
-        text.push_str(&format!(
-            "\n[page full, {} bytes in all: go on with \"bytes\":\"{next}-{}\"]",
-            grouped(all),
-            end - 1
-        ));
+        text.push_str(
+            &format_args!(
+                "\n[page full, {} bytes in all: go on with \"bytes\":\"{next}-{}\"]",
+                grouped(all),
+                end - 1
+            )
+            .to_string(),
+        );
     }
     Ok(text)
 }
@@ -164,7 +169,7 @@ fn search(
     })?;
     let mut text = filling.text;
     match next {
-        Some(next) => text.push_str(&format!("[page full: go on with \"from\":{next}]")),
+        Some(next) => text.push_str(&format_args!("[page full: go on with \"from\":{next}]").to_string()),
         None if finds == 0 => text.push_str("Nothing found."),
         None => {}
     }
@@ -190,9 +195,9 @@ fn query(
     if full && shown == 0 {
         text.push_str("\n[the first output is longer than a page: narrow the filter, for example with .[0:10], keys or length]");
     } else if full {
-        text.push_str(&format!(
+        text.push_str(&format_args!(
             "[page full after {shown} outputs: narrow the filter, or go on with first skipping them: [{filter}][{shown}:][]]"
-        ));
+        ).to_string());
     } else if text.is_empty() {
         text.push_str("The filter gave nothing.");
     }

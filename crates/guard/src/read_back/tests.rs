@@ -68,23 +68,13 @@ fn pages_go_on_until_the_end() {
             let (text, is_error) = ask(&guard, &json!({"id": id, key: range}), "a");
             assert!(!is_error, "{text}");
             pages += 1;
-            match text.rsplit_once("[page full") {
-                Some((page, hint)) => {
-                    all.push_str(if key == "bytes" { page.strip_suffix('\n').unwrap() } else { page });
-                    range = hint
-                        .split(&format!("\"{key}\":\""))
-                        .nth(1)
-                        .unwrap()
-                        .split('"')
-                        .next()
-                        .unwrap()
-                        .to_owned();
-                }
-                None => {
-                    all.push_str(&text);
-                    break;
-                }
-            }
+            let Some((page, hint)) = text.rsplit_once("[page full") else {
+                all.push_str(&text);
+                break;
+            };
+            all.push_str(if key == "bytes" { page.strip_suffix('\n').unwrap() } else { page });
+            let next = hint.split_once(&format!("\"{key}\":\"")).unwrap().1;
+            range = next.split_once('"').unwrap().0.to_owned();
         }
         let expected = log()["result"]["content"][0]["text"].as_str().unwrap().to_owned();
         assert_eq!(all.trim_end(), expected, "{key}");

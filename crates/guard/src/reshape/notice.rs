@@ -14,7 +14,8 @@ pub(super) fn text(facts: &Facts<'_>, plan: Plan, shown: &Shown) -> String {
     };
     let left_out = left_out(facts, plan);
     if !left_out.is_empty() && plan.detail <= Detail::Least {
-        out.push_str(&format!("Only in the file: {left_out}.\n"));
+        let fate = if facts.saved.is_ok() { "Only in the file" } else { "Left out" };
+        out.push_str(&format_args!("{fate}: {left_out}.\n").to_string());
     }
     if !shown.text.is_empty() {
         out.push_str(if shown.cut { "----- preview -----\n" } else { "----- text -----\n" });
@@ -33,19 +34,30 @@ fn saved(facts: &Facts<'_>, plan: Plan, shown: &Shown, at: &Whereabouts) -> Stri
             let mut out = format!(
                 "[Toolway] {what} was too large for this client: {chars} characters, the limit is {limit}. {cut}Nothing is lost, all of it was saved:\n"
             );
-            out.push_str(&format!("- complete message: {} ({} bytes)\n", at.path, grouped(facts.bytes)));
+            out.push_str(
+                &format_args!("- complete message: {} ({} bytes)\n", at.path, grouped(facts.bytes))
+                    .to_string(),
+            );
             if let Some(text) = &at.text_path {
-                out.push_str(&format!("- text: {text} ({} lines)\n", grouped(facts.lines)));
+                out.push_str(&format_args!("- text: {text} ({} lines)\n", grouped(facts.lines)).to_string());
             }
             if let Some((pretty, lines)) = &at.pretty {
-                out.push_str(&format!("- readable JSON: {pretty} ({} lines)\n", grouped(*lines)));
+                out.push_str(
+                    &format_args!("- readable JSON: {pretty} ({} lines)\n", grouped(*lines)).to_string(),
+                );
             }
-            out.push_str(&format!("- to read on: {} show {} --lines 1-200\n", facts.saved_command, at.id));
+            out.push_str(
+                &format_args!("- to read on: {} show {} --lines 1-200\n", facts.saved_command, at.id)
+                    .to_string(),
+            );
             if facts.read_back != ReadBack::Off {
-                out.push_str(&format!(
-                    "- or call the tool toolway_saved with {{\"id\":\"{}\",\"lines\":\"1-200\"}}\n",
-                    at.id
-                ));
+                out.push_str(
+                    &format_args!(
+                        "- or call the tool toolway_saved with {{\"id\":\"{}\",\"lines\":\"1-200\"}}\n",
+                        at.id
+                    )
+                    .to_string(),
+                );
             }
             out
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::GuardError;
-use crate::directory::{Directory, private_options};
+use crate::directory::{Directory, private_file, private_options};
 use crate::name::is_plain;
 
 const INDEX: &str = "index.jsonl";
@@ -196,7 +196,7 @@ fn open_or_make(path: &Path, options: impl Fn(&mut OpenOptions) -> &mut OpenOpti
     loop {
         match open_plain(path, options(&mut File::options())) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                match options(&mut private_options()).open(path) {
+                match options(&mut private_options()).open(path).and_then(private_file) {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                     other => return other,
                 }

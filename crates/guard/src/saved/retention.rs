@@ -89,6 +89,6 @@ mod tests {
         let mut all = older(&entries(&[0, 50, 90]), 100 * SECOND, None);
         all.sort();
         assert_eq!(all, ["0", "1", "2"]);
-        assert_eq!(older(&entries(&[0, 50, 90]), 100 * SECOND, Some(Duration::from_secs(60))), ["0"]);
+        assert_eq!(older(&entries(&[0, 50, 90]), 100 * SECOND, Some(Duration::from_mins(1))), ["0"]);
     }
 }

@@ -38,6 +38,11 @@ impl SpoolFile {
 
     /// Another handle on the file, to read from its beginning; it stays readable when this value is dropped.
     pub fn open(&self) -> Result<std::fs::File, GuardError> {
+        // Where locks are mandatory (Windows) another handle could not read it. It is complete, and its age
+        // protects it from being swept.
+        if let Err(error) = self.temporary.file.unlock() {
+            tracing::debug!(%error, "cannot unlock a temporary file");
+        }
         std::fs::File::open(self.temporary.path())
             .map_err(|error| GuardError::io("open", self.temporary.path(), error))
     }
@@ -141,7 +146,7 @@ impl Spool {
         }
         match &mut self.state {
             State::Memory if self.buffer.len() + bytes.len() <= self.memory => {
-                self.buffer.extend_from_slice(bytes)
+                self.buffer.extend_from_slice(bytes);
             }
             State::Memory => self.begin_file(bytes),
             State::File { .. } => self.append(bytes),

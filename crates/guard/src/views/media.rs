@@ -62,7 +62,9 @@ impl Decoder {
             if memchr::memchr3(b'-', b'_', b'=', piece).is_none() && !self.ended {
                 self.pending.extend_from_slice(piece);
             } else {
-                piece.iter().for_each(|byte| self.byte(*byte));
+                for byte in piece {
+                    self.byte(*byte);
+                }
             }
             if self.pending.len() >= CHUNK {
                 self.decode(false);

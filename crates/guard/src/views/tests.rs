@@ -34,6 +34,7 @@ fn one_block_gives_its_exact_text() {
 
 #[test]
 fn blocks_of_every_kind_are_told_apart() {
+    use BlockKind::{Binary, Link, Media, Other, Text};
     let png = base64::engine::general_purpose::STANDARD.encode(b"\x89PNG\r\n\x1a\n and more");
     let message = format!(
         r#"{{"result":{{"content":[{{"type":"text","text":"one"}},{{"data":"{png}","mimeType":"image/jpeg","type":"image"}},{{"type":"resource_link","uri":"file:///x","name":"x"}},{{"type":"resource","resource":{{"uri":"a:b","blob":"aGk=","mimeType":"text/csv"}}}},{{"type":"resource","resource":{{"uri":"a:c","text":"two"}}}},{{"type":"odd","data":"not base64!"}}]}}}}"#
@@ -41,7 +42,6 @@ fn blocks_of_every_kind_are_told_apart() {
     let viewed = run(&message, Shape::Tool);
     assert_eq!(text(&viewed), "one\n\n----- text 2 -----\n\ntwo");
     let kinds: Vec<BlockKind> = viewed.blocks.iter().map(Block::kind).collect();
-    use BlockKind::{Binary, Link, Media, Other, Text};
     assert_eq!(kinds, [Text, Media, Link, Binary, Text, Other]);
     let binary = |index: usize| viewed.blocks[index].binary.as_ref().map(|part| (part.extension, part.bytes));
     assert_eq!(binary(1), Some(("png", 17)));

@@ -31,21 +31,21 @@ pub(crate) struct Ends {
     pub(crate) bytes: u64,
     /// Line breaks in the whole.
     pub(crate) breaks: u64,
-    /// The last byte was a line break.
-    pub(crate) ends_with_break: bool,
+    /// The last line has no line break.
+    pub(crate) broken_off: bool,
 }
 
 impl Ends {
     /// Lines, the last counted also without a line break.
     pub(crate) fn lines(&self) -> u64 {
-        self.breaks + u64::from(self.bytes > 0 && !self.ends_with_break)
+        self.breaks + u64::from(self.broken_off)
     }
 
     fn push(&mut self, text: &[u8], keep: usize) {
         self.bytes += text.len() as u64;
         self.breaks += memchr::memchr_iter(b'\n', text).count() as u64;
         if let Some(last) = text.last() {
-            self.ends_with_break = *last == b'\n';
+            self.broken_off = *last != b'\n';
         }
         let mut rest = text;
         if self.head.len() < keep && self.tail.is_empty() {

@@ -157,3 +157,19 @@ impl Walk {
         }
     }
 }
+
+/// How many steps lead to the content block that a path lies in.
+pub(super) fn block_len(path: &[Step]) -> Option<usize> {
+    use Step::{Content, Contents, Element, Messages, Result};
+    match path {
+        [Result, Content | Contents, Element, ..] => Some(3),
+        [Result, Messages, Element, Content, Element, ..] => Some(5),
+        [Result, Messages, Element, Content, ..] => Some(4),
+        _ => None,
+    }
+}
+
+/// The path leads into the resource of a content block.
+pub(super) fn path_is_resource(path: &[Step]) -> bool {
+    block_len(path).is_some_and(|length| path.get(length) == Some(&Step::Resource))
+}

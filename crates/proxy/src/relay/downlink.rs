@@ -175,6 +175,9 @@ fn one<'a>(relay: &Relay, message: &Envelope, judged: Judged, body: &mut Body<'_
     {
         return Some(Line::One(Part::Bytes(bytes)));
     }
+    if matches!(body, Body::TooLarge { .. }) {
+        return None;
+    }
     let call = asked.map(|asked| asked.call_info(&relay.config.server, &relay.config.session));
     let Action::Replace { shape, limit } = relay.config.guard.action(message, call.as_ref()) else {
         return None;

@@ -21,6 +21,8 @@ use ends::{ClientEnd, ServerEnd};
 const FIRST_REQUEST: Duration = Duration::from_secs(30);
 /// How long the client is given to read what is written at the end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long the end of the upstream's standard error is awaited.
+const LAST_LINES: Duration = Duration::from_millis(200);
 
 /// What the threads report.
 #[derive(Debug)]
@@ -42,11 +44,19 @@ enum Event {
 }
 
 /// Runs the relay until the client closes, the upstream ends or a signal comes, and ends the upstream. `input` and
-/// `output` are the client's side; `signals` blocks until the next signal. Returns at the end although a thread may
+/// `output` are the client's side; `signals` blocks until the next signal; `forward_stderr` gets what the upstream
+/// writes to its standard error, and must not wait. Returns at the end although a thread may
 /// still wait for the client: the process is to exit then.
-pub fn run_stdio<S>(relay: &Arc<Relay>, child: Child, input: File, output: File, signals: S) -> Ending
+pub fn run_stdio<S, F>(
+    relay: &Arc<Relay>,
+    child: Child,
+    (input, output): (File, File),
+    signals: S,
+    forward_stderr: F,
+) -> Ending
 where
     S: IntoIterator<Item = i32> + Send + 'static,
+    F: FnMut(&[u8]) + Send + 'static,
 {
     let (events, inbox) = sync_channel(64);
     let mut child = child;
@@ -54,7 +64,7 @@ where
         relay.set_gone("the server's pipes are not there");
         return Ending::NotStarted;
     };
-    let stderr = child.take_stderr();
+    let stderr = child.take_stderr().map(|stderr| (stderr, forward_stderr));
     let session = Session {
         relay: Arc::clone(relay),
         child: Arc::new(child),
@@ -80,20 +90,21 @@ struct Session {
 }
 
 impl Session {
-    fn start<S>(
+    fn start<S, F>(
         &self,
         input: File,
         stdout: std::process::ChildStdout,
-        stderr: Option<std::process::ChildStderr>,
+        stderr: Option<(std::process::ChildStderr, F)>,
         signals: S,
         events: &SyncSender<Event>,
     ) -> std::io::Result<()>
     where
         S: IntoIterator<Item = i32> + Send + 'static,
+        F: FnMut(&[u8]) + Send + 'static,
     {
-        if let Some(stderr) = stderr {
+        if let Some((stderr, forward)) = stderr {
             let tail = Arc::clone(&self.tail);
-            spawn("stderr", move || tail.drain(stderr, |bytes| forward_stderr(bytes)))?;
+            spawn("stderr", move || tail.drain(stderr, forward))?;
         }
         let (child, sender) = (Arc::clone(&self.child), events.clone());
         spawn("wait", move || report(&sender, Event::Exited(child.wait())))?;
@@ -159,6 +170,7 @@ impl Session {
 
     /// The upstream will not answer any more: every open request is told why, or the first one that comes.
     fn upstream_ended(&self, exit: Option<Exit>, inbox: &Receiver<Event>) -> Ending {
+        self.tail.wait_end(LAST_LINES);
         let not_started = exit.and_then(|exit| Child::start_failure(exit, &self.tail));
         let (ending, reason) = match (&not_started, exit) {
             (Some(error), _) => (Ending::NotStarted, format!("cannot start the server: {error}")),
@@ -215,11 +227,6 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()
 /// A report that nobody waits for any more is no fault.
 fn report(events: &SyncSender<Event>, event: Event) {
     events.send(event).ok();
-}
-
-fn forward_stderr(bytes: &[u8]) {
-    use std::io::Write;
-    std::io::stderr().lock().write_all(bytes).ok();
 }
 
 /// The upstream has ended; what it wrote before may still be on its way.

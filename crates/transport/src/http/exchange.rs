@@ -15,7 +15,7 @@ use super::conn::Answer;
 use super::failure::{media_type, upstream};
 use super::job::{Job, Role};
 use super::messages::{Messages, Seen};
-use super::observe::{Observer, error_of, looks_like_events, mentions_session};
+use super::observe::{ErrorBody, Observer, answer_in, error_of, looks_like_events, mentions_session};
 use super::session::Snapshot;
 use super::shared::Shared;
 use super::stream::{EventStream, StreamEnd};
@@ -373,13 +373,14 @@ impl Exchange<'_> {
             let failure = if self.messages.pending.len() == 1 { error_of(&body) } else { failure };
             return Ok(Attempt::HeaderMismatch(failure));
         }
-        self.messages.data(body.clone().into()).await;
-        match self.messages.finish() {
-            Seen::Answer { .. } => self.messages.commit().await,
-            Seen::Other { nameless_error: true } if self.messages.pending.len() == 1 => {
-                return Err(error_of(&body));
+        match answer_in(&body, &self.messages.pending) {
+            ErrorBody::Answer => {
+                self.messages.data(body.into()).await;
+                self.messages.finish();
+                self.messages.commit().await;
             }
-            _ => return Err(failure),
+            ErrorBody::Nameless if self.messages.pending.len() == 1 => return Err(error_of(&body)),
+            ErrorBody::Nameless | ErrorBody::Other => return Err(failure),
         }
         if self.messages.pending.is_empty() { Ok(Attempt::Done) } else { Err(failure) }
     }

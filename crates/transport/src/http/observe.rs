@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderValue};
 use serde_json::Value;
 use toolway_wire::find::{Step as Key, find};
+use toolway_wire::{Id, Kind, Scanner, Verdict};
 
 use super::job::{Job, Role};
 use super::messages::{Messages, Seen};
@@ -66,4 +67,37 @@ pub(crate) fn error_of(message: &[u8]) -> Failure {
 /// Some servers answer 400 where the specification wants 404.
 pub(crate) fn mentions_session(body: &[u8]) -> bool {
     body.windows(7).any(|window| window.eq_ignore_ascii_case(b"session"))
+}
+
+/// What the body of an error answer is to those who wait.
+pub(crate) enum ErrorBody {
+    /// A message, or a batch, that answers one of them.
+    Answer,
+    /// An error without the id of a request.
+    Nameless,
+    Other,
+}
+
+/// Looks before anything is passed on: most error answers are no messages.
+pub(crate) fn answer_in(body: &[u8], pending: &[Id]) -> ErrorBody {
+    let mut scanner = Scanner::new();
+    scanner.feed(body);
+    let members = match scanner.finish() {
+        Verdict::Message(envelope) => std::slice::from_ref(envelope),
+        Verdict::Batch { members, .. } => members,
+        Verdict::Blank | Verdict::NotJson(_) | Verdict::NotRpc(_) => &[],
+    };
+    let responses = || {
+        let kinds = [Kind::Response, Kind::ErrorResponse, Kind::Fault];
+        members.iter().filter(move |envelope| kinds.contains(&envelope.kind()))
+    };
+    if responses().any(|envelope| envelope.id().is_some_and(|id| pending.contains(id))) {
+        ErrorBody::Answer
+    } else if responses()
+        .any(|envelope| envelope.kind() == Kind::ErrorResponse && envelope.id().is_none_or(Id::is_null))
+    {
+        ErrorBody::Nameless
+    } else {
+        ErrorBody::Other
+    }
 }

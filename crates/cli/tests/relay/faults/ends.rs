@@ -199,3 +199,43 @@ fn many_calls_leave_no_file_open() -> Result<()> {
     ensure!(after.len() <= before.len(), "{before:?} became {after:?}");
     session.finish().map(drop)
 }
+
+#[test]
+fn a_client_that_only_closes_leaves_nothing() -> Result<()> {
+    for transport in [STDIO, FakeTransport::Http, FakeTransport::Sse] {
+        let session = Rig::new(TOOLWAY)?.start(transport)?;
+        ensure!(session.finish()?.is_empty(), "{transport:?}: something was said");
+    }
+    Ok(())
+}
+
+#[test]
+fn half_a_line_at_the_end_is_no_message() -> Result<()> {
+    let mut session = ready(STDIO, "")?;
+    session.client.capture.sent(b"half");
+    session.client.send_uncaptured(br#"{"jsonrpc":"2.0","id":5,"meth"#)?;
+    session.client.close_stdin();
+    let (status, rest) = session.ended()?;
+    ensure!(status.code() == Some(0), "{status}");
+    ensure!(rest.iter().all(|line| line.contains("-32700")), "{rest:?}");
+    Ok(())
+}
+
+#[test]
+fn the_end_of_the_process_in_between_ends_all() -> Result<()> {
+    // Whatever stands between the relay and the server may be killed as well, by a machine that is out of memory.
+    together(&["", "set eof ignore", "set eof ignore\nset term ignore"], |script| {
+        let mut session = ready(STDIO, &format!("{script}\non tools/call/never -> never"))?;
+        session.client.call("1", "never", "{}")?;
+        let server = session.upstream()?.pid();
+        session.upstream()?.wait_for("\"never\"", SOON)?;
+        let between = toolway_testkit::tree(session.client.pid());
+        let between = between.into_iter().find(|pid| *pid != session.client.pid() && *pid != server);
+        if let Some(pid) = between.and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw) {
+            rustix::process::kill_process(pid, Signal::KILL)?;
+            Answer::of(&session.client.answer("1")?)?.error()?;
+        }
+        session.client.close_stdin();
+        session.ended().map(drop)
+    })
+}

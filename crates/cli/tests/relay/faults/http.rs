@@ -298,3 +298,19 @@ fn the_session_is_closed_at_the_end() -> Result<()> {
     }
     session.ended().map(drop)
 }
+
+#[test]
+fn hundreds_of_calls_that_hang_block_no_other() -> Result<()> {
+    let mut session = ready(HTTP, "on tools/call/held\n    wait go\n    text held")?;
+    for n in 1..=300 {
+        session.client.call(&n.to_string(), "held", "{}")?;
+    }
+    goes_on(&mut session)?;
+    session.client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":300}}"#)?;
+    session.upstream()?.wait_for("notifications/cancelled", SOON)?;
+    session.upstream()?.act("arm go")?;
+    for n in 1..300 {
+        session.client.answer(&n.to_string())?;
+    }
+    session.finish().map(drop)
+}
