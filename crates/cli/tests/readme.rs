@@ -29,7 +29,7 @@ fn blocks(document: &str) -> Result<Vec<Block>> {
     for line in fs::read_to_string(root()?.join(document))?.lines() {
         match (line.strip_prefix("```"), &mut open) {
             (Some(language), None) => {
-                open = Some(Block { language: language.to_owned(), text: String::new() })
+                open = Some(Block { language: language.to_owned(), text: String::new() });
             }
             (Some(_), Some(_)) => blocks.extend(open.take()),
             (None, Some(block)) => block.text.extend([line, "\n"]),

@@ -238,10 +238,7 @@ fn the_command_in_a_preview_works_for_a_directory_of_ones_own() -> Result<()> {
     let line = text.lines().find_map(|line| line.strip_prefix("- to read on: ")).context("no hint")?;
     ensure!(line.contains("--output-dir"), "{line}");
     let shown = Command::new("/bin/sh").args(["-c", line]).env("HOME", home.0.path()).output()?;
-    ensure!(
-        shown.status.success() && shown.stdout.iter().filter(|byte| **byte == b'\n').count() == 200,
-        "{line}"
-    );
+    ensure!(shown.status.success() && String::from_utf8(shown.stdout)?.lines().count() == 200, "{line}");
     Ok(())
 }
 
