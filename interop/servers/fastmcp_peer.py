@@ -1,4 +1,4 @@
-"""A FastMCP server for the interop suite: ``fastmcp_peer.py stdio`` or ``fastmcp_peer.py http|sse PORT``."""
+"""A FastMCP server for the interop suite: ``fastmcp_peer.py stdio`` or ``fastmcp_peer.py http|http-json|sse PORT``."""
 
 import base64
 import struct
@@ -138,4 +138,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "stdio":
         server.run(transport="stdio", show_banner=False)
     else:
-        server.run(transport=sys.argv[1], host="127.0.0.1", port=int(sys.argv[2]), show_banner=False)
+        kind, port = sys.argv[1], int(sys.argv[2])
+        options = {"json_response": True} if kind == "http-json" else {}
+        kind = kind.removesuffix("-json")
+        server.run(transport=kind, host="127.0.0.1", port=port, show_banner=False, **options)

@@ -1,6 +1,7 @@
 //! `cargo xtask docs`: writes the documents that are generated, or checks that they are in step.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -8,21 +9,8 @@ use anyhow::{Context, Result, bail};
 use crate::process::Step;
 use crate::workspace::Workspace;
 
-/// Subcommands in the order of the reference, each as typed after `toolway`.
-const COMMANDS: [&str; 11] = [
-    "",
-    "stdio",
-    "sse",
-    "streamable-http",
-    "quickstart",
-    "saved",
-    "saved list",
-    "saved show",
-    "saved search",
-    "saved query",
-    "saved purge",
-];
 const DOCUMENT: &str = "docs/cli.md";
+const HEAD: &str = "# Command line reference\n\nWritten by `cargo xtask docs` from `toolway --help`.\n";
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     let check = match arguments {
@@ -31,7 +19,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
         _ => bail!("usage: cargo xtask docs [--check]"),
     };
     workspace.cargo(&["build", "--quiet", "--package", "toolway"]).run()?;
-    let text = reference(workspace)?;
+    let mut text = HEAD.to_owned();
+    describe(&workspace.binary("toolway")?, &[], &mut text)?;
     let path = workspace.root().join(DOCUMENT);
     if check {
         let present = fs::read_to_string(&path).with_context(|| format!("{DOCUMENT} is missing"))?;
@@ -47,16 +36,38 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn reference(workspace: &Workspace) -> Result<String> {
-    let binary = workspace.binary("toolway")?;
-    let mut text =
-        String::from("# Command line reference\n\nWritten by `cargo xtask docs` from `toolway --help`.\n");
-    for command in COMMANDS {
-        let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
-        let help = Step::new(&binary).args(&words).output(Duration::from_secs(10))?;
-        let title = if command.is_empty() { "toolway".to_owned() } else { format!("toolway {command}") };
-        let help: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
-        text.extend(["\n## ", &title, "\n\n```text\n", &help.join("\n"), "\n```\n"]);
+/// Appends the help of one command and, below it, of its subcommands.
+fn describe(binary: &Path, command: &[String], text: &mut String) -> Result<()> {
+    let help = Step::new(binary).args(command).arg("--help").output(Duration::from_secs(10))?;
+    let help: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
+    let title = [&["toolway".to_owned()], command].concat().join(" ");
+    text.extend(["\n## ", &title, "\n\n```text\n", &help.join("\n"), "\n```\n"]);
+    for name in subcommands(&help) {
+        describe(binary, &[command, &[name]].concat(), text)?;
     }
-    Ok(text)
+    Ok(())
+}
+
+/// The names in the section "Commands:" of a help text.
+fn subcommands(help: &[&str]) -> Vec<String> {
+    let section = help.iter().skip_while(|line| **line != "Commands:").skip(1);
+    let entries = section.take_while(|line| !line.is_empty());
+    // An entry is indented by two; a longer indentation goes on with the entry above.
+    let names = entries.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = names.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subcommands_are_read_from_the_help() {
+        let help = ["What it is", "", "Commands:", "  one    First", "           and on", "  two    Second"];
+        let help: Vec<&str> =
+            help.into_iter().chain(["  help   Print this", "", "Options:", "  -h"]).collect();
+        assert_eq!(subcommands(&help), ["one", "two"]);
+        assert_eq!(subcommands(&["Usage: x", "", "Options:"]), Vec::<String>::new());
+    }
 }

@@ -1,9 +1,10 @@
 //! Owns the requests of the client that are not yet answered. Knows neither bytes nor transports.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasherDefault;
 
 use toolway_guard::CallInfo;
-use toolway_wire::{Envelope, Id};
+use toolway_wire::{Envelope, Id, IdHasher};
 
 /// How many cancelled requests are remembered, so that a late answer is known for one.
 const REMEMBERED: usize = 1024;
@@ -90,7 +91,7 @@ struct Entry {
 /// The open requests.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    open: HashMap<Id, Entry>,
+    open: HashMap<Id, Entry, BuildHasherDefault<IdHasher>>,
     cancelled: VecDeque<(Id, Asked)>,
     sequence: u64,
 }

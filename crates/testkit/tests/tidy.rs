@@ -50,14 +50,14 @@ fn crates_depend_downward_only() -> Result<()> {
 
 /// (section, crate) of each `toolway-*` dependency of a manifest.
 fn workspace_dependencies(manifest: &str) -> Vec<(String, String)> {
-    let mut section = String::new();
+    let mut section = "";
     let mut found = Vec::new();
     for line in manifest.lines() {
         if let Some(name) = line.strip_prefix('[') {
-            section = name.trim_end_matches(']').rsplit('.').next().unwrap_or_default().to_owned();
+            section = name.trim_end_matches(']').rsplit('.').next().unwrap_or_default();
         } else if let Some(rest) = line.strip_prefix("toolway-") {
             let name = rest.split(['.', ' ', '=']).next().unwrap_or_default();
-            found.push((section.clone(), name.to_owned()));
+            found.push((section.to_owned(), name.to_owned()));
         }
     }
     found

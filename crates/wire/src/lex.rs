@@ -112,7 +112,9 @@ pub struct Lexer {
     depth: u32,
     /// The innermost open container is an object.
     object: bool,
-    objects: Vec<u64>,
+    /// One bit a level, the first 64 here and the others behind.
+    shallow: u64,
+    deep: Vec<u64>,
     consumed: u64,
     escape: [u8; 6],
     escape_len: u8,
@@ -133,7 +135,8 @@ impl Lexer {
             state: State::Value,
             depth: 0,
             object: false,
-            objects: Vec::new(),
+            shallow: 0,
+            deep: Vec::new(),
             consumed: 0,
             escape: [0; 6],
             escape_len: 0,
@@ -144,10 +147,10 @@ impl Lexer {
 
     /// Begins anew, keeping the memory.
     pub fn reset(&mut self) {
-        let mut objects = std::mem::take(&mut self.objects);
-        objects.clear();
-        objects.shrink_to(64);
-        *self = Self { objects, ..Self::new() };
+        let mut deep = std::mem::take(&mut self.deep);
+        deep.clear();
+        deep.shrink_to(64);
+        *self = Self { deep, ..Self::new() };
     }
 
     /// Bytes taken so far.
@@ -452,7 +455,11 @@ impl Lexer {
                 self.state = State::Number(number);
                 return Ok(i);
             };
-            if let Some(next) = number.next(byte) {
+            if byte.is_ascii_digit()
+                && matches!(number, Number::Integer | Number::Fraction | Number::Exponent)
+            {
+                i += 1;
+            } else if let Some(next) = number.next(byte) {
                 number = next;
                 i += 1;
             } else if number == Number::Minus && byte == b'I' {
@@ -522,20 +529,32 @@ impl Lexer {
 
     fn in_object(&self) -> bool {
         let level = self.depth.saturating_sub(1);
-        self.objects.get((level / 64) as usize).is_some_and(|word| word >> (level % 64) & 1 == 1)
+        let word = match (level / 64) as usize {
+            0 => self.shallow,
+            word => self.deep.get(word - 1).copied().unwrap_or_default(),
+        };
+        word >> (level % 64) & 1 == 1
     }
 
+    #[inline]
     fn push(&mut self, i: usize, object: bool) -> Result<(), SyntaxError> {
-        if self.depth >= MAX_DEPTH {
-            return Err(self.error(i, "nested deeper than 1,000,000 levels"));
-        }
-        let (word, bit) = ((self.depth / 64) as usize, self.depth % 64);
-        if self.objects.len() <= word {
-            self.objects.push(0);
-        }
-        if let Some(slot) = self.objects.get_mut(word) {
-            *slot = (*slot & !(1 << bit)) | (u64::from(object) << bit);
-        }
+        let bit = self.depth % 64;
+        let word = if self.depth < 64 {
+            &mut self.shallow
+        } else {
+            if self.depth >= MAX_DEPTH {
+                return Err(self.error(i, "nested deeper than 1,000,000 levels"));
+            }
+            let word = (self.depth / 64) as usize - 1;
+            if self.deep.len() <= word {
+                self.deep.push(0);
+            }
+            match self.deep.get_mut(word) {
+                Some(word) => word,
+                None => &mut self.shallow,
+            }
+        };
+        *word = (*word & !(1 << bit)) | (u64::from(object) << bit);
         self.depth += 1;
         self.object = object;
         Ok(())

@@ -15,6 +15,6 @@ pub use error::{
     INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UPSTREAM_ERROR, error_response,
     push_string,
 };
-pub use id::Id;
+pub use id::{Id, IdHasher};
 pub use line::{LineSplitter, Piece};
 pub use scan::{Envelope, Feeding, IdField, Kind, MAX_BATCH, Scanner, Size, Verdict};

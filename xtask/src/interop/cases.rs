@@ -40,7 +40,7 @@ impl Case {
         match self {
             Self::Scenario { server, wire, .. } | Self::Inspector { server, wire } => match wire {
                 Wire::Stdio => None,
-                Wire::Http | Wire::Sse => Some((server, wire)),
+                Wire::Http | Wire::HttpJson | Wire::Sse => Some((server, wire)),
             },
             Self::Conformance { .. } => Some((Server::Fixture, Wire::Http)),
         }
@@ -79,6 +79,10 @@ pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
         }));
         cases.push(Case::Scenario { client, server: Server::Everything, wire: Wire::Stdio });
     }
+    cases.extend([Client::TypeScript1, Client::Python1, Client::Python2Auto].map(|client| {
+        let (server, wire) = (Server::FastMcp, Wire::HttpJson);
+        Case::Scenario { client, server, wire }
+    }));
     let client = Client::TypeScript2Auto;
     cases.push(Case::Scenario { client, server: Server::EverythingByNpm, wire: Wire::Stdio });
     for wire in [Wire::Stdio, Wire::Http, Wire::Sse] {

@@ -39,7 +39,10 @@ pub(super) enum Server {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wire {
     Stdio,
+    /// Streamable HTTP with answers as event streams.
     Http,
+    /// Streamable HTTP with answers as plain JSON.
+    HttpJson,
     Sse,
 }
 
@@ -48,6 +51,7 @@ impl Wire {
         match self {
             Self::Stdio => "stdio",
             Self::Http => "http",
+            Self::HttpJson => "http-json",
             Self::Sse => "sse",
         }
     }
@@ -103,7 +107,7 @@ impl Server {
             Self::Everything => {
                 let mode = match wire {
                     Wire::Stdio => "stdio",
-                    Wire::Http => "streamableHttp",
+                    Wire::Http | Wire::HttpJson => "streamableHttp",
                     Wire::Sse => "sse",
                 };
                 node(stage, "@modelcontextprotocol/server-everything/dist/index.js", mode)?
@@ -228,7 +232,7 @@ impl Upstreams {
     pub(super) fn direct(&self, stage: &Stage, server: Server, wire: Wire) -> Result<Target> {
         Ok(match wire {
             Wire::Stdio => Target::Command(server.command(stage, wire, 0)?),
-            Wire::Http => Target::Http(self.url(server, wire)?),
+            Wire::Http | Wire::HttpJson => Target::Http(self.url(server, wire)?),
             Wire::Sse => Target::Sse(self.url(server, wire)?),
         })
     }
@@ -248,7 +252,7 @@ impl Upstreams {
     ) -> Result<Vec<String>> {
         let command = match wire {
             Wire::Stdio => "stdio",
-            Wire::Http => "streamable-http",
+            Wire::Http | Wire::HttpJson => "streamable-http",
             Wire::Sse => "sse",
         };
         let mut words = vec![text(&stage.front), command.to_owned()];
@@ -258,7 +262,9 @@ impl Upstreams {
                 words.push("--".to_owned());
                 words.extend(server.command(stage, wire, 0)?);
             }
-            Wire::Http | Wire::Sse => words.extend(["--url".to_owned(), self.url(server, wire)?]),
+            Wire::Http | Wire::HttpJson | Wire::Sse => {
+                words.extend(["--url".to_owned(), self.url(server, wire)?]);
+            }
         }
         Ok(words)
     }

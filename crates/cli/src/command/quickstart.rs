@@ -30,7 +30,7 @@ pub(super) fn run(args: QuickstartArgs) -> Result<Exit, UsageError> {
     let program =
         std::env::current_exe().map_err(|error| UsageError::new("our own file", error.to_string()))?;
     let saved_command = saved_command(&directory, &own);
-    let shown = demonstrate(&program, &directory).and_then(|demonstration| {
+    let shown = demonstrate(&program, &directory, &own).and_then(|demonstration| {
         let text = page::page(&demonstration, &directory, &saved_command)?;
         let mut out = Output::new();
         let snippets = snippets::snippets(&program.to_string_lossy());
@@ -84,7 +84,7 @@ struct Middle {
     text: String,
 }
 
-fn demonstrate(program: &Path, directory: &Path) -> Result<Demonstration, String> {
+fn demonstrate(program: &Path, directory: &Path, own: &Environment) -> Result<Demonstration, String> {
     let (limit, _) = default_profile();
     let mut direct = Command::new(program);
     direct.arg("__demo");
@@ -92,7 +92,7 @@ fn demonstrate(program: &Path, directory: &Path) -> Result<Demonstration, String
     guarded.arg("stdio").arg("--output-dir").arg(directory);
     guarded.arg("--").arg(program).arg("__demo");
     // The demonstration shows the defaults, whatever is set for other relays.
-    for (name, _) in std::env::vars_os() {
+    for (name, _) in own.all() {
         let text = name.to_string_lossy();
         if text.starts_with("TOOLWAY_") || text.starts_with("CURSOR_MCP_RESPONSE_PROXY_") {
             guarded.env_remove(&name);

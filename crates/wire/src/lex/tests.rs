@@ -95,7 +95,7 @@ fn depth_is_bounded_and_cheap() {
     let mut lexer = Lexer::new();
     let flood = vec![b'['; 1_000_001];
     assert_eq!(lexer.feed(&flood, &mut Trace::default()).unwrap_err().offset, 1_000_000);
-    assert!(lexer.objects.len() * 8 <= 128 << 10);
+    assert!(lexer.deep.len() * 8 <= 128 << 10);
 }
 
 proptest::proptest! {

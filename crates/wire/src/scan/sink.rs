@@ -19,7 +19,39 @@ struct Block {
     padding: u64,
 }
 
-/// The scalar that is being kept.
+/// A scalar at a place that matters, as far as it is wanted.
+#[derive(Debug, Clone, Copy)]
+struct Scalar<'a> {
+    string: bool,
+    /// As it is spelled, without quotes.
+    raw: &'a [u8],
+    /// The string's text, where an escape makes it differ.
+    decoded: Option<&'a [u8]>,
+    overflow: bool,
+}
+
+impl<'a> Scalar<'a> {
+    fn text(self) -> &'a [u8] {
+        self.decoded.unwrap_or(self.raw)
+    }
+
+    fn id(self) -> IdField {
+        if self.overflow {
+            return IdField::TooLong;
+        }
+        match self.raw.first() {
+            _ if self.string => {
+                let quoted = [b"\"", self.raw, b"\""].concat();
+                IdField::Value(Id::string(&quoted, self.decoded.map(<[u8]>::to_vec)))
+            }
+            Some(b'n') => IdField::Value(Id::null()),
+            Some(b'-' | b'0'..=b'9') => IdField::Value(Id::number(self.raw)),
+            _ => IdField::WrongType,
+        }
+    }
+}
+
+/// The scalar that comes in pieces.
 #[derive(Debug, Default)]
 struct Catch {
     /// How many bytes of it are kept; 0 where none are wanted.
@@ -73,26 +105,6 @@ impl Catch {
     fn end(&mut self) {
         if self.escaped {
             self.decoder.end(&mut self.decoded);
-        }
-    }
-
-    /// The text of a string, decoded.
-    fn text(&self) -> &[u8] {
-        if self.escaped { &self.decoded } else { &self.raw }
-    }
-
-    fn id(&self) -> IdField {
-        if self.overflow {
-            return IdField::TooLong;
-        }
-        match self.raw.first() {
-            _ if self.string => {
-                let quoted = [b"\"", self.raw.as_slice(), b"\""].concat();
-                IdField::Value(Id::string(&quoted, self.escaped.then(|| self.decoded.clone())))
-            }
-            Some(b'n') => IdField::Value(Id::null()),
-            Some(b'-' | b'0'..=b'9') => IdField::Value(Id::number(&self.raw)),
-            _ => IdField::WrongType,
         }
     }
 }
@@ -275,48 +287,19 @@ impl Watcher {
         self.node = self.place().member(name);
     }
 
-    fn keep(&mut self) -> Option<Field> {
-        let start = u32::try_from(self.current.fields.len()).ok()?;
-        let text = self.catch.text();
-        if text.is_ascii() {
-            self.current.fields.extend_from_slice(text);
-        } else {
-            self.current.fields.extend_from_slice(String::from_utf8_lossy(text).as_bytes());
-        }
-        let end = u32::try_from(self.current.fields.len()).ok()?;
-        Some(Field { start, end })
-    }
-
-    /// The scalar that was kept is complete.
+    /// The scalar that came in pieces is complete.
     fn use_catch(&mut self) {
         self.catch.end();
-        let (string, raw) = (self.catch.string, self.catch.raw.as_slice());
-        match self.node {
-            Node::Id => self.current.id = self.catch.id(),
-            Node::RequestId => {
-                if let IdField::Value(id) = self.catch.id() {
-                    self.current.request_id = Some(id);
-                }
-            }
-            Node::Jsonrpc => self.current.version_ok = string && self.catch.text() == b"2.0",
-            Node::Method if string => self.current.method = self.keep(),
-            Node::Method => self.current.wrong_method = true,
-            Node::Name if string => self.current.name = self.keep(),
-            Node::Uri if string => self.current.uri = self.keep(),
-            Node::ProtocolVersion if string => self.current.protocol_version = self.keep(),
-            Node::ResultType if string => self.current.result_type = self.keep(),
-            Node::IsError if !string => {
-                self.current.is_error = match raw {
-                    b"true" => Some(true),
-                    b"false" => Some(false),
-                    _ => None,
-                };
-            }
-            Node::NextCursor => self.current.next_cursor = string || raw != b"null",
-            Node::BlockType => self.block.media = string && matches!(self.catch.text(), b"image" | b"audio"),
-            _ => {}
-        }
         self.catch.cap = 0;
+        let catch = std::mem::take(&mut self.catch);
+        let scalar = Scalar {
+            string: catch.string,
+            raw: &catch.raw,
+            decoded: catch.escaped.then_some(catch.decoded.as_slice()),
+            overflow: catch.overflow,
+        };
+        self.current.take(self.node, scalar, &mut self.block);
+        self.catch = catch;
     }
 
     fn end_message(&mut self, end: u64) {
@@ -470,9 +453,12 @@ impl Sink for Watcher {
         self.begin_value(at);
         let cap = self.node.kept_bytes();
         if cap > 0 {
-            self.catch.begin(cap, true);
-            self.catch.run(run.bytes);
-            self.use_catch();
+            let (raw, overflow) = cut(run.bytes, cap);
+            self.current.take(
+                self.node,
+                Scalar { string: true, raw, decoded: None, overflow },
+                &mut self.block,
+            );
         } else if self.node == Node::BlockData {
             self.block.padding = memchr::memchr_iter(b'=', run.bytes).count() as u64;
             self.block.chars = text;
@@ -540,6 +526,25 @@ impl Sink for Watcher {
     }
 
     #[inline]
+    fn whole_atom(&mut self, bytes: &[u8], at: u64) {
+        self.chars += bytes.len() as u64;
+        if self.skipped > 0 {
+            return;
+        }
+        self.begin_value(at);
+        let cap = self.node.kept_bytes();
+        if cap > 0 {
+            let (raw, overflow) = cut(bytes, cap);
+            self.current.take(
+                self.node,
+                Scalar { string: false, raw, decoded: None, overflow },
+                &mut self.block,
+            );
+        }
+        self.end_value(at + bytes.len() as u64, bytes.first() == Some(&b'n'));
+    }
+
+    #[inline]
     fn atom(&mut self, bytes: &[u8], at: u64) {
         self.chars += bytes.len() as u64;
         if self.skipped > 0 {
@@ -566,5 +571,56 @@ impl Sink for Watcher {
             self.use_catch();
         }
         self.end_value(end, self.null);
+    }
+}
+
+/// As much of the bytes as is kept, and whether that is not all.
+#[inline]
+fn cut(bytes: &[u8], cap: usize) -> (&[u8], bool) {
+    bytes.get(..cap).map_or((bytes, false), |piece| (piece, piece.len() < bytes.len()))
+}
+
+impl Envelope {
+    /// Notes the scalar at a place.
+    #[inline]
+    fn take(&mut self, node: Node, scalar: Scalar<'_>, block: &mut Block) {
+        let string = scalar.string;
+        match node {
+            Node::Jsonrpc => self.version_ok = string && scalar.text() == b"2.0",
+            Node::Id => self.id = scalar.id(),
+            Node::Method if string => self.method = self.keep(scalar),
+            Node::Method => self.wrong_method = true,
+            Node::BlockType => block.media = string && matches!(scalar.text(), b"image" | b"audio"),
+            Node::Name if string => self.name = self.keep(scalar),
+            Node::Uri if string => self.uri = self.keep(scalar),
+            Node::RequestId => {
+                if let IdField::Value(id) = scalar.id() {
+                    self.request_id = Some(id);
+                }
+            }
+            Node::ProtocolVersion if string => self.protocol_version = self.keep(scalar),
+            Node::ResultType if string => self.result_type = self.keep(scalar),
+            Node::IsError if !string => {
+                self.is_error = match scalar.raw {
+                    b"true" => Some(true),
+                    b"false" => Some(false),
+                    _ => None,
+                };
+            }
+            Node::NextCursor => self.next_cursor = string || scalar.raw != b"null",
+            _ => {}
+        }
+    }
+
+    fn keep(&mut self, scalar: Scalar<'_>) -> Option<Field> {
+        let start = u32::try_from(self.fields.len()).ok()?;
+        let text = scalar.text();
+        if text.is_ascii() {
+            self.fields.extend_from_slice(text);
+        } else {
+            self.fields.extend_from_slice(String::from_utf8_lossy(text).as_bytes());
+        }
+        let end = u32::try_from(self.fields.len()).ok()?;
+        Some(Field { start, end })
     }
 }
