@@ -231,7 +231,9 @@ fn the_end_of_the_process_in_between_ends_all() -> Result<()> {
         session.upstream()?.wait_for("\"never\"", SOON)?;
         let between = toolway_testkit::tree(session.client.pid());
         let between = between.into_iter().find(|pid| *pid != session.client.pid() && *pid != server);
-        if let Some(pid) = between.and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw) {
+        if let Some(pid) =
+            between.and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw)
+        {
             rustix::process::kill_process(pid, Signal::KILL)?;
             Answer::of(&session.client.answer("1")?)?.error()?;
         }

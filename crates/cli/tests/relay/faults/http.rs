@@ -306,7 +306,9 @@ fn hundreds_of_calls_that_hang_block_no_other() -> Result<()> {
         session.client.call(&n.to_string(), "held", "{}")?;
     }
     goes_on(&mut session)?;
-    session.client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":300}}"#)?;
+    session
+        .client
+        .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":300}}"#)?;
     session.upstream()?.wait_for("notifications/cancelled", SOON)?;
     session.upstream()?.act("arm go")?;
     for n in 1..300 {
