@@ -8,7 +8,7 @@ use toolway_guard::{Action, Body, CallInfo, Intake, Taken};
 use toolway_wire::{Envelope, Kind, Verdict};
 
 use super::core::{Relay, failure};
-use super::parts::{Line, Part, whole_file};
+use super::parts::{Line, Part, utf8, whole_file};
 use super::rewrite;
 use crate::pending::{Asked, Owed};
 use crate::record::Direction;
@@ -189,7 +189,7 @@ fn one<'a>(relay: &Relay, message: &Envelope, judged: Judged, body: &mut Body<'_
 
 /// A message that passes; one that could not be held becomes an error where it answers something.
 fn pass<'a>(message: &Envelope, body: Body<'a>) -> Line<'a> {
-    Line::of(body).unwrap_or_else(|reason| {
+    Line::for_client(body).unwrap_or_else(|reason| {
         tracing::warn!(%reason, "a message of the server could not be passed on");
         match (message.kind(), message.id()) {
             (Kind::Response | Kind::ErrorResponse, Some(id)) => Line::One(Part::Bytes(failure(id, &reason))),
@@ -205,7 +205,7 @@ fn batch<'a>(relay: &Relay, members: &[Envelope], body: Body<'a>, start: &[u8]) 
         outcomes.push(member_outcome(relay, member, judge(relay, member, start), &body));
     }
     if outcomes.iter().all(|outcome| matches!(outcome, Outcome::Pass)) {
-        return Line::of(body).unwrap_or_else(|reason| lost_batch(members, &reason));
+        return Line::for_client(body).unwrap_or_else(|reason| lost_batch(members, &reason));
     }
     if outcomes.iter().all(|outcome| matches!(outcome, Outcome::Drop)) {
         return Line::Nothing;
@@ -223,7 +223,7 @@ fn batch<'a>(relay: &Relay, members: &[Envelope], body: Body<'a>, start: &[u8]) 
             Outcome::Drop => continue,
             Outcome::Become(part) => part,
             Outcome::Pass => match (&body, &file) {
-                (Body::Memory(bytes), _) => Part::Slice(slice(bytes, member)),
+                (Body::Memory(bytes), _) => utf8(slice(bytes, member)),
                 (_, Some(file)) => {
                     let span = member.span();
                     Part::File { file: Arc::clone(file), start: span.start, len: span.end - span.start }
