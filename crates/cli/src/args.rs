@@ -152,7 +152,7 @@ started or reached; 130, 143 by signal.";
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let mut command = Cli::command().after_help(AFTER);
-    if arguments.first().is_some_and(|name| is_drop_in(name)) {
+    if arguments.first().is_some_and(is_drop_in) {
         command = command.name(DROP_IN).bin_name(DROP_IN);
     }
     Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)

@@ -3,6 +3,7 @@
 mod quickstart;
 mod remote;
 mod saved;
+mod server_name;
 mod stdio;
 
 use crate::args::{Cli, Command};

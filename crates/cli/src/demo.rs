@@ -186,9 +186,15 @@ mod tests {
         let (sender, receiver) = sync_channel(4);
         let mut server = Server { lines: receiver, waiting: VecDeque::new(), out: Vec::new() };
         let params = call(1, "slow")["params"].clone();
-        let result = server.slow(&json!(1), &params).unwrap();
-        assert!(result.is_none(), "its sender is there, so it waits");
-        drop(sender);
+        assert!(server.slow(&json!(1), &params).unwrap().is_some());
+        let told = server.out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(parsed);
+        assert_eq!(told.map(|told| told["params"]["progress"].clone()).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        for id in [2, 1] {
+            let params = json!({ "requestId": id });
+            let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+            sender.send(cancel.to_string().into_bytes()).unwrap();
+        }
+        assert_eq!(server.slow(&json!(1), &params).unwrap(), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         _ => return Err(format!("{unit:?} is no unit of size (B, kB, MB, GB, KiB, MiB, GiB)")),
     };
     let value = positive(number)? * factor;
-    if value < 1.0 || value > 9e15 {
+    if !(1.0..=9e15).contains(&value) {
         return Err("out of range".to_owned());
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range was checked")]

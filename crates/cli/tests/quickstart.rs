@@ -50,7 +50,7 @@ TOOL       WITHOUT TOOLWAY                    WITH TOOLWAY                SAVED 
 build_log  203,015 chars: too large           N chars                     ID
 table      454,450 chars: too large           N chars                     ID
 picture    113 chars, 7.0 kB of image         the same bytes
-failing    30,187 chars, an error: too large  N chars, an error           ID
+failing    30,977 chars, an error: too large  N chars, an error           ID
 slow       108 chars, 5 progress              the same bytes, 5 progress
 ";
 

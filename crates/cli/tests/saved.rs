@@ -77,8 +77,8 @@ fn the_list_says_what_there_is_and_how_to_read_it() -> Result<()> {
     let total = told.out.lines().find_map(|line| line.strip_prefix("3 saved results, ")).context("no sum")?;
     let expected = format!(
         "ID          AGE  SERVER   TOOL                 SIZE   LINES\n\
-         {failing}  now  toolway  failing (error)   30.1 kB     382\n\
-         {table}  now  toolway  table            455.6 kB  18,003\n\
+         {failing}  now  toolway  failing (error)   30.9 kB     392\n\
+         {table}  now  toolway  table            455.6 kB  18,004\n\
          {log}  now  toolway  build_log        203.0 kB   2,800\n\n\
          3 saved results, {total}\n\
          Show one: toolway saved show {failing} --lines 1-200\n"
@@ -238,10 +238,7 @@ fn the_command_in_a_preview_works_for_a_directory_of_ones_own() -> Result<()> {
     let line = text.lines().find_map(|line| line.strip_prefix("- to read on: ")).context("no hint")?;
     ensure!(line.contains("--output-dir"), "{line}");
     let shown = Command::new("/bin/sh").args(["-c", line]).env("HOME", home.0.path()).output()?;
-    ensure!(
-        shown.status.success() && shown.stdout.iter().filter(|byte| **byte == b'\n').count() == 200,
-        "{line}"
-    );
+    ensure!(shown.status.success() && String::from_utf8(shown.stdout)?.lines().count() == 200, "{line}");
     Ok(())
 }
 

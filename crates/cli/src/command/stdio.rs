@@ -10,6 +10,7 @@ use toolway_transport::command::{FileSystem, Search, batch_arguments_fault, is_b
 use toolway_transport::environment::environment;
 use toolway_transport::{Child, ChildConfig, Platform, supervisor};
 
+use super::server_name::server_name;
 use crate::args::StdioArgs;
 use crate::compose::{Environment, UsageError, common, expand};
 use crate::exit::Exit;
@@ -26,7 +27,7 @@ pub(super) fn run(args: StdioArgs) -> Result<Exit, UsageError> {
     let (program, arguments) =
         args.upstream.split_first().ok_or_else(|| UsageError::new("COMMAND", "is missing"))?;
     logs::start(common.log);
-    let name = Path::new(program).file_stem().unwrap_or(program).to_string_lossy().into_owned();
+    let name = server_name(program, arguments);
     let relay = Arc::new(Relay::new(common.relay(name)));
     let input = super::stream(std::io::stdin())?;
     let output = super::stream(std::io::stdout())?;

@@ -24,3 +24,29 @@ pub(crate) fn default_profile() -> (u64, u64) {
         .first()
         .map_or((10_000, 4000), |(_, profile)| (profile.max_response_chars, profile.preview_chars))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_in_the_documents_are_those_of_the_profiles() {
+        let text = include_str!("../../../../docs/clients.md");
+        let told: Vec<(&str, String)> = text
+            .lines()
+            .filter(|line| line.starts_with("| ["))
+            .map(|line| {
+                let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+                (cells[2].split('`').nth(1).unwrap(), cells[3].to_owned())
+            })
+            .collect();
+        let grouped = |number| crate::render::grouped(number);
+        let own: Vec<(&str, String)> = PROFILES
+            .iter()
+            .map(|(name, own)| {
+                (*name, format!("{}, {}", grouped(own.max_response_chars), grouped(own.preview_chars)))
+            })
+            .collect();
+        assert_eq!(told, own);
+    }
+}

@@ -1,7 +1,5 @@
 //! Owns what the demonstration's tools are called and what they answer: the same at every call.
 
-use std::fmt::Write as _;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -12,7 +10,7 @@ const LOG_LINES: u32 = 2800;
 /// The line of the log that has the error.
 const BROKEN: u32 = 1407;
 const ROWS: u32 = 3000;
-const FRAMES: u32 = 380;
+const FRAMES: u32 = 390;
 
 /// The tools, as `tools/list` shows them.
 pub(super) fn tools() -> Value {
@@ -70,26 +68,21 @@ pub(super) fn text(text: &str, is_error: bool) -> Value {
 }
 
 fn build_log() -> String {
-    let mut log = String::new();
-    for line in 1..=LOG_LINES {
+    let line = |line: u32| {
         let seconds = f64::from(line) * 0.037;
-        let module = format!("module_{:04}", line * 7 % 9973);
-        let done = if line == BROKEN {
-            write!(
-                log,
-                "{line:>5} {seconds:>8.3}s ERROR {module}: mismatched types: expected `u64`, found `&str`"
+        let module = line * 7 % 9973;
+        if line == BROKEN {
+            format!(
+                "{line:>5} {seconds:>8.3}s ERROR module_{module:04}: mismatched types: expected `u64`, found `&str`\n"
             )
         } else {
-            write!(
-                log,
-                "{line:>5} {seconds:>8.3}s compiled {module} ({} units, optimised, no warnings)",
-                line % 17 + 1
+            let units = line % 17 + 1;
+            format!(
+                "{line:>5} {seconds:>8.3}s compiled module_{module:04} ({units} units, optimised, no warnings)\n"
             )
-        };
-        // Writing to a string cannot fail.
-        log.push_str(if done.is_ok() { "\n" } else { "" });
-    }
-    log
+        }
+    };
+    (1..=LOG_LINES).map(line).collect()
 }
 
 fn row(id: u32) -> Value {
@@ -104,14 +97,12 @@ fn row(id: u32) -> Value {
 
 fn trace() -> String {
     let mut trace = "deployment failed: the health check of `api` did not answer within 30 s\n".to_owned();
-    for frame in 1..=FRAMES {
-        trace.push_str(&format!(
-            "  at service::layer_{:03}::call (src/service/layer_{:03}.rs:{}) awaiting a lease\n",
-            frame % 211,
-            frame % 211,
-            frame * 13 % 900 + 1
-        ));
-    }
+    trace.extend((1..=FRAMES).map(|frame| {
+        let (layer, line) = (frame % 211, frame * 13 % 900 + 1);
+        format!(
+            "  at service::layer_{layer:03}::call (src/service/layer_{layer:03}.rs:{line}) awaiting a lease\n"
+        )
+    }));
     trace.push_str("caused by: the lease was taken by another deployment\n");
     trace
 }

@@ -40,15 +40,13 @@ pub(super) fn page(shown: &Demonstration, directory: &Path, saved_command: &str)
         return Err("a saved result is not what the server sent".to_owned());
     }
     let middle = &shown.middle;
-    out.push_str(&format!(
+    out.extend([format!(
         "\nAll {count} saved results are byte for byte what the server sent: compared just now.\n\
          Three lines out of the middle: {saved_command} show {} --lines {}-{}\n",
         middle.id, middle.first, middle.last
-    ));
-    for line in middle.text.lines() {
-        out.push_str(&format!("  | {}\n", plain(line, WIDTH - 4)));
-    }
-    out.push_str(&format!("All of them: {saved_command} list\n"));
+    )]);
+    out.extend(middle.text.lines().map(|line| format!("  | {}\n", plain(line, WIDTH - 4))));
+    out.extend(["All of them: ", saved_command, " list\n"]);
     Ok(out)
 }
 
