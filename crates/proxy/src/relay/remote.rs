@@ -207,7 +207,7 @@ impl Session {
     fn inbound_all<T: Transport>(&mut self, first: Option<Inbound>, transport: &mut T) -> Option<Ending> {
         let mut next = first;
         if next.is_none() {
-            return self.lost("the connection to the server has ended");
+            return Some(self.lost("the connection to the server has ended"));
         }
         while let Some(inbound) = next {
             if let Some(ending) = self.inbound(inbound) {
@@ -241,9 +241,9 @@ impl Session {
             Inbound::Failed { ids, failure } => self.fail(&ids, &failure),
             Inbound::Ready => {}
             Inbound::Closed { reason: Closed::Normal } => {
-                return self.lost("the connection to the server was closed");
+                return Some(self.lost("the connection to the server was closed"));
             }
-            Inbound::Closed { reason: Closed::Lost(reason) } => return self.lost(&reason),
+            Inbound::Closed { reason: Closed::Lost(reason) } => return Some(self.lost(&reason)),
         }
         None
     }
@@ -268,10 +268,10 @@ impl Session {
         }
     }
 
-    fn lost(&mut self, reason: &str) -> Option<Ending> {
+    fn lost(&mut self, reason: &str) -> Ending {
         tracing::warn!(%reason, "the server is gone");
         self.fail_all(reason);
-        Some(Ending::UpstreamEnded)
+        Ending::UpstreamEnded
     }
 
     fn fail_all(&mut self, reason: &str) {
