@@ -20,6 +20,7 @@ use spool::Spool;
 pub struct Intake {
     scanner: Scanner,
     spool: Spool,
+    max_message_bytes: u64,
     ended: bool,
     refused: bool,
 }
@@ -38,6 +39,7 @@ impl Intake {
         Self {
             scanner: Scanner::new(),
             spool: Spool::new(directory, memory, max_message_bytes),
+            max_message_bytes,
             ended: false,
             refused: false,
         }
@@ -58,6 +60,17 @@ impl Intake {
         } else {
             self.spool.feed(bytes);
         }
+    }
+
+    /// Takes a whole message that is at hand, without a copy. What came before and was not finished is forgotten.
+    #[inline]
+    pub fn whole<'a>(&'a mut self, message: &'a [u8]) -> Taken<'a> {
+        self.reset();
+        self.ended = true;
+        let len = message.len() as u64;
+        self.scanner.feed(message);
+        let body = if len > self.max_message_bytes { Body::TooLarge { len } } else { Body::Memory(message) };
+        Taken { verdict: self.scanner.finish(), body }
     }
 
     /// The message has ended: what it was, and where its bytes are.

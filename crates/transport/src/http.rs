@@ -208,6 +208,10 @@ impl Transport for HttpTransport {
         self.life == Life::Open && self.shared.slots.free()
     }
 
+    fn ready_for_note(&self) -> bool {
+        self.life == Life::Open && self.shared.slots.free_for_note()
+    }
+
     fn send(&mut self, message: Outbound) -> Result<(), TransportError> {
         if self.life != Life::Open {
             return Err(TransportError::Closed);

@@ -57,6 +57,10 @@ impl Transport for SseTransport {
         self.life == Life::Open && self.queue.capacity() > 0 && self.shared.slots.free()
     }
 
+    fn ready_for_note(&self) -> bool {
+        self.life == Life::Open && self.queue.capacity() > 0
+    }
+
     fn send(&mut self, message: Outbound) -> Result<(), TransportError> {
         if self.life != Life::Open {
             return Err(TransportError::Closed);

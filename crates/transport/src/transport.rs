@@ -184,6 +184,12 @@ pub trait Transport: Send {
     /// A message may be sent now. When not, [`Inbound::Ready`] comes once there is room.
     fn ready(&self) -> bool;
 
+    /// A message that waits for no answer may be sent now, although a request may not: a cancellation, or the answer
+    /// that a running call waits for, must not stand behind calls that hang.
+    fn ready_for_note(&self) -> bool {
+        self.ready()
+    }
+
     /// Takes a message. Never waits: what goes wrong later comes as [`Inbound::Failed`].
     fn send(&mut self, message: Outbound) -> Result<(), TransportError>;
 

@@ -329,11 +329,11 @@ impl Lexer {
                     sink.string_end(self.consumed + i as u64 + 1);
                     return self.end_text(bytes, i + 1, key, sink);
                 }
-                [b'\\', b'u', a, b, c, d, ..]
-                    if [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()) =>
+                [b'\\', b'u', d0, d1, d2, d3, ..]
+                    if [d0, d1, d2, d3].iter().all(|digit| digit.is_ascii_hexdigit()) =>
                 {
                     let unit =
-                        [a, b, c, d].iter().fold(0, |unit, digit| (unit << 4) | u16::from(hex(**digit)));
+                        [d0, d1, d2, d3].iter().fold(0, |unit, digit| (unit << 4) | u16::from(hex(**digit)));
                     sink.escape(unit, rest.get(..6).unwrap_or_default());
                     i += 6;
                 }

@@ -57,6 +57,7 @@ pub struct Relay {
     pending: Mutex<Pending>,
     /// Why there will be no more answers.
     gone: Mutex<Option<String>>,
+    is_gone: AtomicBool,
     /// A request has come.
     pub(super) asked: AtomicBool,
     /// The client has closed, and only answers are awaited.
@@ -79,6 +80,7 @@ impl Relay {
             counters: Counters::default(),
             pending: Mutex::default(),
             gone: Mutex::default(),
+            is_gone: AtomicBool::new(false),
             asked: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             plain_limit,
@@ -132,12 +134,16 @@ impl Relay {
 
     /// Why there will be no more answers, if so.
     pub(super) fn gone(&self) -> Option<String> {
+        if !self.is_gone.load(Ordering::Acquire) {
+            return None;
+        }
         self.gone.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// From now on requests are answered with this reason.
     pub(super) fn set_gone(&self, reason: &str) {
         self.gone.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| reason.to_owned());
+        self.is_gone.store(true, Ordering::Release);
     }
 
     /// The error lines for all requests after `mark` that wait; they are answered with this.

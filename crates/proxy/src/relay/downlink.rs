@@ -8,7 +8,7 @@ use toolway_guard::{Action, Body, CallInfo, Intake, Taken};
 use toolway_wire::{Envelope, Kind, Verdict};
 
 use super::core::{Relay, failure};
-use super::parts::{Line, Part, whole_file};
+use super::parts::{Line, Part, utf8, whole_file};
 use super::rewrite;
 use crate::pending::{Asked, Owed};
 use crate::record::Direction;
@@ -60,30 +60,44 @@ impl Downlink {
     /// The message has ended.
     #[inline]
     pub(super) fn finish(&mut self) -> Line<'_> {
-        let relay = &*self.relay;
-        let Taken { verdict, mut body } = self.intake.finish();
-        if let Some(record) = &relay.config.record
-            && !matches!(verdict, Verdict::Blank)
-        {
-            let bytes = match (&verdict, &body) {
-                (Verdict::NotJson(_) | Verdict::NotRpc(_), _) => Some(self.start.as_slice()),
-                (_, Body::Memory(bytes)) => Some(*bytes),
-                _ => None,
-            };
-            record.message(Direction::FromServer, bytes, body.len());
-        }
-        let line = match verdict {
-            Verdict::Blank => Line::Nothing,
-            Verdict::NotJson(error) => ignore(relay, &self.start, &error.to_string()),
-            Verdict::NotRpc(reason) => ignore(relay, &self.start, reason),
-            Verdict::Message(message) => {
-                let judged = judge(relay, message, &self.start);
-                one(relay, message, judged, &mut body).unwrap_or_else(|| pass(message, body))
-            }
-            Verdict::Batch { members, .. } => batch(relay, members, body, &self.start),
-        };
+        let start = std::mem::take(&mut self.start);
+        let line = conclude(&self.relay, &start, self.intake.finish());
+        self.start = start;
         self.start.clear();
         line
+    }
+
+    /// A whole message that is at hand.
+    #[inline]
+    pub(super) fn whole<'a>(&'a mut self, message: &'a [u8]) -> Line<'a> {
+        let start = message.get(..SHOWN).unwrap_or(message);
+        conclude(&self.relay, start, self.intake.whole(message))
+    }
+}
+
+/// What goes to the client for a message; `start` is shown when it is none.
+#[inline]
+fn conclude<'a>(relay: &Relay, start: &[u8], taken: Taken<'a>) -> Line<'a> {
+    let Taken { verdict, mut body } = taken;
+    if let Some(record) = &relay.config.record
+        && !matches!(verdict, Verdict::Blank)
+    {
+        let bytes = match (&verdict, &body) {
+            (Verdict::NotJson(_) | Verdict::NotRpc(_), _) => Some(start),
+            (_, Body::Memory(bytes)) => Some(*bytes),
+            _ => None,
+        };
+        record.message(Direction::FromServer, bytes, body.len());
+    }
+    match verdict {
+        Verdict::Blank => Line::Nothing,
+        Verdict::NotJson(error) => ignore(relay, start, &error.to_string()),
+        Verdict::NotRpc(reason) => ignore(relay, start, reason),
+        Verdict::Message(message) => {
+            let judged = judge(relay, message, start);
+            one(relay, message, judged, &mut body).unwrap_or_else(|| pass(message, body))
+        }
+        Verdict::Batch { members, .. } => batch(relay, members, body, start),
     }
 }
 
@@ -189,7 +203,7 @@ fn one<'a>(relay: &Relay, message: &Envelope, judged: Judged, body: &mut Body<'_
 
 /// A message that passes; one that could not be held becomes an error where it answers something.
 fn pass<'a>(message: &Envelope, body: Body<'a>) -> Line<'a> {
-    Line::of(body).unwrap_or_else(|reason| {
+    Line::for_client(body).unwrap_or_else(|reason| {
         tracing::warn!(%reason, "a message of the server could not be passed on");
         match (message.kind(), message.id()) {
             (Kind::Response | Kind::ErrorResponse, Some(id)) => Line::One(Part::Bytes(failure(id, &reason))),
@@ -205,7 +219,7 @@ fn batch<'a>(relay: &Relay, members: &[Envelope], body: Body<'a>, start: &[u8]) 
         outcomes.push(member_outcome(relay, member, judge(relay, member, start), &body));
     }
     if outcomes.iter().all(|outcome| matches!(outcome, Outcome::Pass)) {
-        return Line::of(body).unwrap_or_else(|reason| lost_batch(members, &reason));
+        return Line::for_client(body).unwrap_or_else(|reason| lost_batch(members, &reason));
     }
     if outcomes.iter().all(|outcome| matches!(outcome, Outcome::Drop)) {
         return Line::Nothing;
@@ -223,7 +237,7 @@ fn batch<'a>(relay: &Relay, members: &[Envelope], body: Body<'a>, start: &[u8]) 
             Outcome::Drop => continue,
             Outcome::Become(part) => part,
             Outcome::Pass => match (&body, &file) {
-                (Body::Memory(bytes), _) => Part::Slice(slice(bytes, member)),
+                (Body::Memory(bytes), _) => utf8(slice(bytes, member)),
                 (_, Some(file)) => {
                     let span = member.span();
                     Part::File { file: Arc::clone(file), start: span.start, len: span.end - span.start }

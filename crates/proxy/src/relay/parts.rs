@@ -48,6 +48,15 @@ impl<'a> Line<'a> {
         })
     }
 
+    /// The line of a message for the client. MCP messages are UTF-8 (specification 2025-11-25, "Transports"), and a
+    /// client may break off at bytes that are not: in what is held in memory they become U+FFFD.
+    pub(super) fn for_client(body: Body<'a>) -> Result<Self, String> {
+        match body {
+            Body::Memory(bytes) => Ok(Self::One(utf8(bytes))),
+            other => Self::of(other),
+        }
+    }
+
     /// The line of a message that may go in other words.
     pub(super) fn changed(body: Body<'a>, changed: Option<Vec<u8>>) -> Result<Self, String> {
         changed.map_or_else(|| Self::of(body), |bytes| Ok(Self::One(Part::Bytes(bytes))))
@@ -77,6 +86,16 @@ impl<'a> Line<'a> {
         batch.push(b'\n');
         Ok(())
     }
+}
+
+/// These bytes, as UTF-8.
+pub(super) fn utf8(bytes: &[u8]) -> Part<'_> {
+    if std::str::from_utf8(bytes).is_ok() {
+        return Part::Slice(bytes);
+    }
+    let mut changed = String::from_utf8_lossy(bytes).into_owned().into_bytes();
+    flatten_in_place(&mut changed);
+    Part::Bytes(changed)
 }
 
 impl Part<'_> {

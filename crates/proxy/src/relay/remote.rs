@@ -1,8 +1,9 @@
 //! Owns the relay in front of a server that is reached by a message transport: one task, one event at a time.
 
 mod outbox;
+mod waiting;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -23,6 +24,7 @@ use super::signal_text;
 use super::uplink::{Up, Uplink};
 use crate::pending::Owed;
 use outbox::Outbox;
+use waiting::Waiting;
 
 const CHUNK: usize = 64 << 10;
 /// How long the client is given to read what is written at the end.
@@ -52,7 +54,7 @@ pub async fn run_remote<T: Transport>(
     let mut buffer = vec![0; CHUNK];
     let ending = loop {
         session.push(&mut transport);
-        let reads = session.client_open && session.waiting.is_empty() && transport.ready();
+        let reads = session.client_open && session.waiting.has_room();
         let drain_until = session.drain_until;
         let room = !session.outbox.is_full();
         let event = tokio::select! {
@@ -98,7 +100,7 @@ struct Session {
     uplink: Uplink,
     lines: LineSplitter,
     /// Messages that the transport has no room for yet.
-    waiting: VecDeque<Outbound>,
+    waiting: Waiting,
     streams: HashMap<StreamId, Downlink>,
     spare: Vec<Downlink>,
     outbox: Outbox,
@@ -116,7 +118,7 @@ impl Session {
             uplink: Uplink::new(Arc::clone(&relay)),
             relay,
             lines: LineSplitter::new(),
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
             streams: HashMap::new(),
             spare: Vec::new(),
             outbox: Outbox::default(),
@@ -129,8 +131,7 @@ impl Session {
 
     /// Hands the transport what it has room for.
     fn push<T: Transport>(&mut self, transport: &mut T) {
-        while transport.ready() {
-            let Some(message) = self.waiting.pop_front() else { return };
+        while let Some(message) = self.waiting.next(transport.ready(), transport.ready_for_note()) {
             let ids: Vec<Id> = requests(&message.members);
             if let Err(error) = transport.send(message) {
                 let failure =
@@ -168,7 +169,7 @@ impl Session {
                     Verdict::Blank | Verdict::NotJson(_) | Verdict::NotRpc(_) => return,
                 };
                 match changed.map_or_else(|| payload(body), |bytes| Ok(Payload::Bytes(bytes.into()))) {
-                    Ok(payload) => self.waiting.push_back(Outbound { payload, members }),
+                    Ok(payload) => self.waiting.add(Outbound { payload, members }),
                     Err(reason) => {
                         let failure =
                             Failure { code: toolway_wire::UPSTREAM_ERROR, message: reason, data: None };
@@ -206,7 +207,7 @@ impl Session {
     fn inbound_all<T: Transport>(&mut self, first: Option<Inbound>, transport: &mut T) -> Option<Ending> {
         let mut next = first;
         if next.is_none() {
-            return self.lost("the connection to the server has ended");
+            return Some(self.lost("the connection to the server has ended"));
         }
         while let Some(inbound) = next {
             if let Some(ending) = self.inbound(inbound) {
@@ -240,9 +241,9 @@ impl Session {
             Inbound::Failed { ids, failure } => self.fail(&ids, &failure),
             Inbound::Ready => {}
             Inbound::Closed { reason: Closed::Normal } => {
-                return self.lost("the connection to the server was closed");
+                return Some(self.lost("the connection to the server was closed"));
             }
-            Inbound::Closed { reason: Closed::Lost(reason) } => return self.lost(&reason),
+            Inbound::Closed { reason: Closed::Lost(reason) } => return Some(self.lost(&reason)),
         }
         None
     }
@@ -267,10 +268,10 @@ impl Session {
         }
     }
 
-    fn lost(&mut self, reason: &str) -> Option<Ending> {
+    fn lost(&mut self, reason: &str) -> Ending {
         tracing::warn!(%reason, "the server is gone");
         self.fail_all(reason);
-        Some(Ending::UpstreamEnded)
+        Ending::UpstreamEnded
     }
 
     fn fail_all(&mut self, reason: &str) {

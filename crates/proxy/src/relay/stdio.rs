@@ -110,7 +110,7 @@ impl Session {
         spawn("wait", move || report(&sender, Event::Exited(child.wait())))?;
         let sender = events.clone();
         spawn("signals", move || {
-            signals.into_iter().for_each(|signal| report(&sender, Event::Signal(signal)))
+            signals.into_iter().for_each(|signal| report(&sender, Event::Signal(signal)));
         })?;
         let up = pump::Up {
             relay: Arc::clone(&self.relay),

@@ -56,33 +56,40 @@ impl Uplink {
     /// The message has ended.
     #[inline]
     pub(super) fn finish(&mut self) -> Up<'_> {
-        let relay = &*self.relay;
-        let Taken { verdict, body } = self.intake.finish();
-        if let Some(record) = &relay.config.record
-            && !matches!(verdict, Verdict::Blank)
-        {
-            let bytes = if let Body::Memory(bytes) = &body { Some(*bytes) } else { None };
-            record.message(Direction::FromClient, bytes, body.len());
+        conclude(&self.relay, self.intake.finish())
+    }
+
+    /// A whole message that is at hand.
+    #[inline]
+    pub(super) fn whole<'a>(&'a mut self, message: &'a [u8]) -> Up<'a> {
+        conclude(&self.relay, self.intake.whole(message))
+    }
+}
+
+/// What becomes of a message.
+#[inline]
+fn conclude<'a>(relay: &Relay, Taken { verdict, body }: Taken<'a>) -> Up<'a> {
+    if let Some(record) = &relay.config.record
+        && !matches!(verdict, Verdict::Blank)
+    {
+        let bytes = if let Body::Memory(bytes) = &body { Some(*bytes) } else { None };
+        record.message(Direction::FromClient, bytes, body.len());
+    }
+    match verdict {
+        Verdict::Blank => Up::Nothing,
+        Verdict::NotJson(error) => {
+            Up::Answer(line(&error_response(b"null", PARSE_ERROR, &format!("parse error: {error}"), None)))
         }
-        match verdict {
-            Verdict::Blank => Up::Nothing,
-            Verdict::NotJson(error) => Up::Answer(line(&error_response(
-                b"null",
-                PARSE_ERROR,
-                &format!("parse error: {error}"),
-                None,
-            ))),
-            Verdict::NotRpc(reason) => Up::Answer(invalid(b"null", reason)),
-            Verdict::Message(message) => match admit(relay, std::slice::from_ref(message), &body) {
-                Ok(()) if message.kind() == Kind::Request => ask(relay, message, body, verdict),
-                Ok(()) => Up::Forward { body, verdict, changed: None },
-                Err(lines) => Up::Answer(lines),
-            },
-            Verdict::Batch { members, .. } => match admit(relay, members, &body) {
-                Ok(()) => Up::Forward { body, verdict, changed: None },
-                Err(lines) => Up::Answer(lines),
-            },
-        }
+        Verdict::NotRpc(reason) => Up::Answer(invalid(b"null", reason)),
+        Verdict::Message(message) => match admit(relay, std::slice::from_ref(message), &body) {
+            Ok(()) if message.kind() == Kind::Request => ask(relay, message, body, verdict),
+            Ok(()) => Up::Forward { body, verdict, changed: None },
+            Err(lines) => Up::Answer(lines),
+        },
+        Verdict::Batch { members, .. } => match admit(relay, members, &body) {
+            Ok(()) => Up::Forward { body, verdict, changed: None },
+            Err(lines) => Up::Answer(lines),
+        },
     }
 }
 

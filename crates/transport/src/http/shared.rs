@@ -160,6 +160,11 @@ impl Slots {
         free
     }
 
+    /// As many again as there are slots are kept for messages that wait for no answer.
+    pub(crate) fn free_for_note(&self) -> bool {
+        self.taken.load(Ordering::Acquire) < self.limit.saturating_mul(2) || self.free()
+    }
+
     pub(crate) fn take(self: &Arc<Self>) -> Slot {
         self.taken.fetch_add(1, Ordering::AcqRel);
         Slot(Arc::clone(self))

@@ -110,6 +110,7 @@ impl Catch {
 }
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about one place, asked on the hot path")]
 pub(super) struct Watcher {
     /// The places of the open containers, outermost first, as far as they matter.
     places: [Node; LEVELS],
@@ -231,11 +232,7 @@ impl Watcher {
     #[inline]
     fn begin_value(&mut self, at: u64) {
         match self.node {
-            Node::Skip => {
-                if self.outside() {
-                    self.strange_member();
-                }
-            }
+            Node::Skip if self.outside() => self.strange_member(),
             Node::Result => {
                 self.current.result = at..at;
                 self.current.has_result = true;

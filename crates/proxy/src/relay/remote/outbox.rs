@@ -87,7 +87,7 @@ impl Outbox {
             }
             Part::Bytes(bytes) => self.tail().extend_from_slice(&bytes),
             Part::File { file, start, len } => {
-                self.rest.push_back(Piece::File { file, at: start, end: start + len })
+                self.rest.push_back(Piece::File { file, at: start, end: start + len });
             }
         }
     }

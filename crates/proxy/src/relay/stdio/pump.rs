@@ -7,16 +7,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 
+use toolway_guard::Body;
 use toolway_wire::{LineSplitter, Piece};
 
 use super::ends::{ClientEnd, ServerEnd};
 use super::{Event, report};
 use crate::relay::core::Relay;
 use crate::relay::downlink::Downlink;
-use crate::relay::parts::{Line, flush};
+use crate::relay::parts::{Line, Part, flush};
 use crate::relay::uplink::{Up as Upward, Uplink};
 
 const CHUNK: usize = 64 << 10;
+/// A message up to this is written together with others.
+const SMALL: usize = 16 << 10;
 
 /// Client to upstream.
 pub(super) struct Up {
@@ -33,25 +36,40 @@ impl Up {
         let mut buffer = vec![0; CHUNK];
         let mut chunk = Chunk::default();
         while let Some(length) = read(&mut input, &mut buffer) {
-            let bytes = buffer.get(..length).unwrap_or_default();
             let mark = self.relay.pending().mark();
-            lines.split(bytes, |piece| match piece {
-                Piece::Data(bytes) => link.feed(bytes),
-                Piece::End => self.message(&mut link, &mut chunk),
-            });
+            let mut rest = buffer.get(..length).unwrap_or_default();
+            while !rest.is_empty() {
+                let (line, after) = whole_line(rest, &lines);
+                rest = after;
+                match line {
+                    Cut::Whole(line) => match link.whole(line) {
+                        Upward::Forward { body: Body::Memory(bytes), changed: None, .. }
+                            if bytes.len() < SMALL =>
+                        {
+                            chunk.batch.extend_from_slice(bytes);
+                            chunk.batch.push(b'\n');
+                        }
+                        upward => self.message(upward, &mut chunk),
+                    },
+                    Cut::Piece(bytes) => lines.split(bytes, |piece| match piece {
+                        Piece::Data(bytes) => link.feed(bytes),
+                        Piece::End => self.message(link.finish(), &mut chunk),
+                    }),
+                }
+            }
             self.deliver(&mut chunk, mark);
         }
         if lines.is_within_line() {
             // A last message without a line end counts when it is complete.
             let mark = self.relay.pending().mark();
-            self.message(&mut link, &mut chunk);
+            self.message(link.finish(), &mut chunk);
             self.deliver(&mut chunk, mark);
         }
         report(&self.events, Event::ClientClosed);
     }
 
-    fn message(&self, link: &mut Uplink, chunk: &mut Chunk) {
-        match link.finish() {
+    fn message(&self, upward: Upward<'_>, chunk: &mut Chunk) {
+        match upward {
             Upward::Nothing => {}
             Upward::Answer(lines) => chunk.answers.extend_from_slice(&lines),
             Upward::Forward { body, changed, .. } => match Line::changed(body, changed) {
@@ -99,6 +117,26 @@ impl Up {
     }
 }
 
+/// The next part of a chunk.
+enum Cut<'a> {
+    /// A line that is wholly there, with nothing about it that is framing but its end.
+    Whole(&'a [u8]),
+    /// Something else, up to the next end of a line.
+    Piece(&'a [u8]),
+}
+
+/// Cuts the next line off, and gives what follows.
+#[inline]
+fn whole_line<'a>(rest: &'a [u8], lines: &LineSplitter) -> (Cut<'a>, &'a [u8]) {
+    let Some(end) = memchr::memchr(b'\n', rest) else { return (Cut::Piece(rest), &[]) };
+    let (line, after) = rest.split_at(end + 1);
+    let plain = !lines.is_within_line() && line.first() != Some(&0xEF) && !line.ends_with(b"\r\n");
+    match line.split_last() {
+        Some((_, line)) if plain => (Cut::Whole(line), after),
+        _ => (Cut::Piece(line), after),
+    }
+}
+
 /// What one chunk of the client's input became.
 #[derive(Default)]
 struct Chunk {
@@ -122,31 +160,69 @@ impl Down {
         let mut batch = Vec::new();
         while let Some(length) = read(&mut output, &mut buffer) {
             let bytes = buffer.get(..length).unwrap_or_default();
-            let mut result = Ok(());
-            lines.split(bytes, |piece| match piece {
-                Piece::Data(bytes) => link.feed(bytes),
-                Piece::End => {
-                    if result.is_ok() {
-                        result = self.message(&mut link, &mut batch);
-                    }
-                }
-            });
-            if result.and_then(|()| self.deliver(&mut batch)).is_err() {
+            if self.chunk(bytes, &mut link, &mut lines, &mut batch).is_err() {
                 report(&self.events, Event::ClientGone);
                 return;
             }
         }
         if lines.is_within_line()
-            && self.message(&mut link, &mut batch).and_then(|()| self.deliver(&mut batch)).is_err()
+            && self.message(link.finish(), &mut batch).and_then(|()| self.deliver(&mut batch)).is_err()
         {
             report(&self.events, Event::ClientGone);
         }
         report(&self.events, Event::OutputClosed);
     }
 
+    /// One chunk of the upstream's output. Lines that pass are written as they stand in it, together.
+    fn chunk(
+        &self,
+        bytes: &[u8],
+        link: &mut Downlink,
+        lines: &mut LineSplitter,
+        batch: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let mut rest = bytes;
+        // What passes and is not yet written: the bytes from here to where `rest` begins.
+        let mut passing = 0;
+        while !rest.is_empty() {
+            let begin = bytes.len() - rest.len();
+            let (line, after) = whole_line(rest, lines);
+            rest = after;
+            let end = bytes.len() - rest.len();
+            let passes = |line: &Line<'_>| matches!(line, Line::One(Part::Slice(slice)) if slice.len() + 1 == end - begin);
+            match line {
+                Cut::Whole(line) => match link.whole(line) {
+                    line if passes(&line) => continue,
+                    line => {
+                        batch.extend_from_slice(bytes.get(passing..begin).unwrap_or_default());
+                        self.message(line, batch)?;
+                    }
+                },
+                Cut::Piece(piece) => {
+                    batch.extend_from_slice(bytes.get(passing..begin).unwrap_or_default());
+                    let mut result = Ok(());
+                    lines.split(piece, |piece| match piece {
+                        Piece::Data(bytes) => link.feed(bytes),
+                        Piece::End if result.is_ok() => result = self.message(link.finish(), batch),
+                        Piece::End => {}
+                    });
+                    result?;
+                }
+            }
+            passing = end;
+        }
+        let passing = bytes.get(passing..).unwrap_or_default();
+        if batch.is_empty() && !passing.is_empty() {
+            self.client.lock().write_all(passing)?;
+        } else {
+            batch.extend_from_slice(passing);
+        }
+        self.deliver(batch)
+    }
+
     #[inline]
-    fn message(&self, link: &mut Downlink, batch: &mut Vec<u8>) -> io::Result<()> {
-        match link.finish() {
+    fn message(&self, line: Line<'_>, batch: &mut Vec<u8>) -> io::Result<()> {
+        match line {
             Line::Nothing => Ok(()),
             line if line.is_small() => line.write(batch, false, &mut io::sink()),
             line => {
