@@ -21,6 +21,8 @@ pub struct Intake {
     scanner: Scanner,
     spool: Spool,
     max_message_bytes: u64,
+    /// The spool holds something, or did.
+    fed: bool,
     ended: bool,
     refused: bool,
 }
@@ -40,6 +42,7 @@ impl Intake {
             scanner: Scanner::new(),
             spool: Spool::new(directory, memory, max_message_bytes),
             max_message_bytes,
+            fed: false,
             ended: false,
             refused: false,
         }
@@ -54,6 +57,7 @@ impl Intake {
         if self.refused {
             return;
         }
+        self.fed = true;
         if matches!(self.scanner.feed(bytes), Feeding::NotRpc) {
             self.refused = true;
             self.spool.discard();
@@ -65,12 +69,13 @@ impl Intake {
     /// Takes a whole message that is at hand, without a copy. What came before and was not finished is forgotten.
     #[inline]
     pub fn whole<'a>(&'a mut self, message: &'a [u8]) -> Taken<'a> {
-        self.reset();
+        if self.fed {
+            self.reset();
+        }
         self.ended = true;
         let len = message.len() as u64;
-        self.scanner.feed(message);
         let body = if len > self.max_message_bytes { Body::TooLarge { len } } else { Body::Memory(message) };
-        Taken { verdict: self.scanner.finish(), body }
+        Taken { verdict: self.scanner.whole(message), body }
     }
 
     /// The message has ended: what it was, and where its bytes are.
@@ -86,6 +91,7 @@ impl Intake {
     pub fn reset(&mut self) {
         self.scanner.reset();
         self.spool.reset();
+        self.fed = false;
         self.ended = false;
         self.refused = false;
     }

@@ -3,6 +3,7 @@
 
 mod envelope;
 mod node;
+mod quick;
 mod sink;
 
 pub use envelope::{Envelope, IdField, Kind, Size};
@@ -80,6 +81,20 @@ impl Scanner {
             return Feeding::NotRpc;
         }
         if self.watcher.stranger().is_some() { Feeding::NotRpc } else { Feeding::More }
+    }
+
+    /// Scans a whole message that is at hand. The verdict is that of [`Scanner::feed`] and [`Scanner::finish`].
+    #[inline]
+    pub fn whole(&mut self, bytes: &[u8]) -> Verdict<'_> {
+        self.reset();
+        if quick::look(bytes, self.watcher.empty()).is_some()
+            && self.watcher.current().kind() != Kind::Stranger
+        {
+            return Verdict::Message(self.watcher.current());
+        }
+        self.reset();
+        self.feed(bytes);
+        self.finish()
     }
 
     /// Bytes taken so far.

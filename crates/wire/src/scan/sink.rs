@@ -188,6 +188,11 @@ impl Watcher {
         self.stranger
     }
 
+    /// The envelope, to be filled from outside after a reset.
+    pub(super) fn empty(&mut self) -> &mut Envelope {
+        &mut self.current
+    }
+
     pub(super) fn current(&self) -> &Envelope {
         &self.current
     }

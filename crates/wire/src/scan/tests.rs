@@ -245,6 +245,27 @@ fn a_scanner_can_be_used_again() {
 
 proptest::proptest! {
     #[test]
+    fn a_quick_look_says_what_the_scanner_says(
+        parts in proptest::collection::vec(proptest::sample::select(vec![
+            r#"{"jsonrpc":"2.0","#, r#""jsonrpc":"2.0""#, r#""id":1"#, r#""id":"a""#, r#""id":null"#, r#""id":1.50"#, r#""id":-0"#, r#""id":01"#, r#""id":"\u0061""#,
+            r#""method":"tools/call""#, r#""method":5"#, r#""params":{"name":"x","uri":"u","arguments":{"a":[1,{"b":null}]}}"#, r#""params":[1]"#,
+            r#""params":{"requestId":7,"_meta":{"progressToken":1}}"#, r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#, r#""params":{"name":5}"#,
+            r#""result":{}"#, r#""result":null"#, r#""result":{"isError":true,"content":[{"type":"text","text":"a\/b\n\"c\\"}]}"#, r#""result":{"content":[{"type":"image","data":"AAA="}]}"#,
+            r#""result":{"structuredContent":{"a":1.5e3},"x":[]}"#, r#""result":{"nextCursor":null}"#, r#""result":{"isError":"x"}"#, r#""error":{"code":-1,"message":"m"}"#, r#""error":null"#,
+            ",", ",", ",", "}", "}", "{", " ", "\t", "[", "]", "é", "\u{7f}", "\u{1}", "tru", "-", "1.", "x",
+        ]), 0..9),
+        closed in proptest::bool::ANY,
+    ) {
+        let mut text = parts.concat();
+        if closed {
+            text = format!("{{{}}}", parts.join(","));
+        }
+        let mut scanner = Scanner::new();
+        let quick = format!("{:?}", scanner.whole(text.as_bytes()));
+        proptest::prop_assert_eq!(quick, scan(&[text.as_bytes()]), "{}", text);
+    }
+
+    #[test]
     fn any_split_gives_the_same_verdict(
         parts in proptest::collection::vec(proptest::sample::select(vec![
             r#"{"jsonrpc":"2.0","#, r#""id":1,"#, r#""id":"é\u0061😀","#, r#""result":{"content":[{"type":"image","data":"AAA="},{"type":"text","text":"\ud83d\ude00\ud800 漢"}],"isError":true}"#,
