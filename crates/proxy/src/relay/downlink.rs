@@ -203,6 +203,9 @@ fn one<'a>(relay: &Relay, message: &Envelope, judged: Judged, body: &mut Body<'_
 
 /// A message that passes; one that could not be held becomes an error where it answers something.
 fn pass<'a>(message: &Envelope, body: Body<'a>) -> Line<'a> {
+    if let (true, Body::Memory(bytes)) = (message.is_ascii(), &body) {
+        return Line::One(Part::Slice(bytes));
+    }
     Line::for_client(body).unwrap_or_else(|reason| {
         tracing::warn!(%reason, "a message of the server could not be passed on");
         match (message.kind(), message.id()) {

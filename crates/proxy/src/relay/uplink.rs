@@ -190,7 +190,7 @@ fn refusal(message: &Envelope) -> Option<Vec<u8>> {
         }
         Kind::Request => match message.id_field() {
             IdField::Value(id) if id.is_null() => Some(invalid(b"null", "the id of a request is not null")),
-            IdField::Value(id) if id.chars() > ID_CHARS => {
+            IdField::Value(id) if id.raw().len() > ID_CHARS && id.chars() > ID_CHARS => {
                 Some(invalid(id.raw(), "the id has more than 500 characters"))
             }
             IdField::Value(_) | IdField::Absent => None,

@@ -76,6 +76,7 @@ pub struct Envelope {
     pub(super) has_error: bool,
     pub(super) wrong_method: bool,
     pub(super) lax: bool,
+    pub(super) ascii: bool,
     pub(super) size: Size,
     pub(super) span: Range<u64>,
     pub(super) result: Range<u64>,
@@ -157,6 +158,11 @@ impl Envelope {
     /// The message used JSON that RFC 8259 does not allow but some servers send.
     pub fn is_lax(&self) -> bool {
         self.lax
+    }
+
+    /// Every byte is below 0x80.
+    pub fn is_ascii(&self) -> bool {
+        self.ascii
     }
 
     /// `"jsonrpc":"2.0"` is there.

@@ -33,6 +33,8 @@ struct Cursor<'a> {
     at: usize,
     /// White space, and the backslashes of `\/`.
     extra: u64,
+    /// A string was `image` or `audio`, as the type of a content block that is counted apart is.
+    media: bool,
 }
 
 /// Fills the envelope, which is empty, from a message; `None`: the general scanner is to look.
@@ -41,7 +43,7 @@ pub(super) fn look(bytes: &[u8], envelope: &mut Envelope) -> Option<()> {
     if bytes.len() > LONGEST || bytes.first() != Some(&b'{') {
         return None;
     }
-    let mut cursor = Cursor { bytes, at: 1, extra: 0 };
+    let mut cursor = Cursor { bytes, at: 1, extra: 0, media: false };
     cursor.each_member(|cursor, name| {
         let start = cursor.at;
         let span = |end: usize| start as u64..end as u64;
@@ -78,6 +80,7 @@ pub(super) fn look(bytes: &[u8], envelope: &mut Envelope) -> Option<()> {
     }
     envelope.span = 0..end as u64;
     envelope.size.chars = end as u64 - cursor.extra;
+    envelope.ascii = true;
     envelope.judge();
     Some(())
 }
@@ -116,13 +119,9 @@ fn result(cursor: &mut Cursor<'_>, envelope: &mut Envelope) -> Option<()> {
     cursor.each_member(|cursor, name| {
         match name {
             b"content" | b"messages" => {
-                let start = cursor.at;
+                cursor.media = false;
                 cursor.skip()?;
-                // Media is counted apart.
-                let content = cursor.bytes.get(start..cursor.at)?;
-                if memchr::memmem::find(content, b"image").is_some()
-                    || memchr::memmem::find(content, b"audio").is_some()
-                {
+                if cursor.media {
                     return None;
                 }
             }
@@ -228,6 +227,7 @@ impl<'a> Cursor<'a> {
             let rest = self.bytes.get(self.at..)?;
             let length = rest.iter().position(|byte| CLASSES[usize::from(*byte)] != PLAIN)?;
             self.at += length + 1;
+            self.media |= length == 5 && (rest.starts_with(b"image") || rest.starts_with(b"audio"));
             match CLASSES[usize::from(*rest.get(length)?)] {
                 QUOTE => return Some(()),
                 ESCAPE => {

@@ -130,6 +130,8 @@ pub(super) struct Watcher {
     null: bool,
     counter: CharCounter,
     chars: u64,
+    /// No byte of the message so far was above 0x7F.
+    ascii: bool,
     block: Block,
     current: Envelope,
     batch: bool,
@@ -154,6 +156,7 @@ impl Default for Watcher {
             null: false,
             counter: CharCounter::default(),
             chars: 0,
+            ascii: true,
             block: Block::default(),
             current: Envelope::default(),
             batch: false,
@@ -307,6 +310,7 @@ impl Watcher {
     fn end_message(&mut self, end: u64) {
         self.current.span.end = end;
         self.current.size.chars = self.chars;
+        self.current.ascii = self.ascii;
         self.current.judge();
         if !self.batch {
             return;
@@ -332,6 +336,7 @@ impl Watcher {
         }
         self.current.clear();
         self.current.span = at..at;
+        self.ascii = true;
         self.chars = 1;
         self.node = Node::Message;
         self.push_place();
@@ -438,6 +443,7 @@ impl Sink for Watcher {
     #[inline]
     fn string(&mut self, key: bool, at: u64, run: Run<'_>) {
         let text = CharCounter::whole(run);
+        self.ascii &= run.ascii;
         self.chars += text + 2 + u64::from(key);
         if self.skipped > 0 {
             return;
@@ -471,6 +477,7 @@ impl Sink for Watcher {
     #[inline]
     fn run(&mut self, run: Run<'_>) {
         self.counter.run(run);
+        self.ascii &= run.ascii;
         if self.skipped > 0 {
             return;
         }
