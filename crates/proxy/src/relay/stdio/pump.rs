@@ -20,6 +20,8 @@ use crate::relay::uplink::{Up as Upward, Uplink};
 const CHUNK: usize = 64 << 10;
 /// A message up to this is written together with others.
 const SMALL: usize = 16 << 10;
+/// When so much has gathered of a chunk it is written, so that the reader works while the rest is looked at.
+const EARLY: usize = 2 << 10;
 
 /// Client to upstream.
 pub(super) struct Up {
@@ -48,6 +50,9 @@ impl Up {
                         {
                             chunk.batch.extend_from_slice(bytes);
                             chunk.batch.push(b'\n');
+                            if chunk.batch.len() >= EARLY {
+                                self.deliver(&mut chunk, mark);
+                            }
                         }
                         upward => self.message(upward, &mut chunk),
                     },
@@ -192,7 +197,13 @@ impl Down {
             let passes = |line: &Line<'_>| matches!(line, Line::One(Part::Slice(slice)) if slice.len() + 1 == end - begin);
             match line {
                 Cut::Whole(line) => match link.whole(line) {
-                    line if passes(&line) => continue,
+                    line if passes(&line) => {
+                        if batch.is_empty() && end - passing >= EARLY {
+                            self.client.lock().write_all(bytes.get(passing..end).unwrap_or_default())?;
+                            passing = end;
+                        }
+                        continue;
+                    }
                     line => {
                         batch.extend_from_slice(bytes.get(passing..begin).unwrap_or_default());
                         self.message(line, batch)?;
