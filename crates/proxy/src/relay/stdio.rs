@@ -21,6 +21,8 @@ use ends::{ClientEnd, ServerEnd};
 const FIRST_REQUEST: Duration = Duration::from_secs(30);
 /// How long the client is given to read what is written at the end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long the end of an upstream that takes no more input is awaited.
+const ABOUT_TO_END: Duration = Duration::from_secs(1);
 /// How long the end of the upstream's standard error is awaited.
 const LAST_LINES: Duration = Duration::from_millis(200);
 
@@ -35,6 +37,8 @@ enum Event {
     Refused,
     /// No request is open any more.
     Idle,
+    /// The upstream takes no more input; the requests after this mark did not reach it.
+    InputBroken(u64),
     /// The upstream closed its output.
     OutputClosed,
     /// The upstream ended.
@@ -148,6 +152,15 @@ impl Session {
                 Ok(Event::Signal(signal)) => {
                     let reason = format!("the relay was ended by {}", signal_text(signal));
                     return self.end(Ending::Signal(signal), &reason);
+                }
+                Ok(Event::InputBroken(mark)) => {
+                    // Most often it is about to end, and its end says more than a broken pipe.
+                    if let Some(exit) = self.child.wait_timeout(ABOUT_TO_END) {
+                        wait_for_output(inbox);
+                        return self.upstream_ended(Some(exit), inbox);
+                    }
+                    let lines = self.relay.fail_since(mark, "the server does not read its input any more");
+                    self.client.last_words(lines, LAST_WORDS);
                 }
                 Ok(Event::OutputClosed) => return self.upstream_ended(self.child.wait_timeout(GRACE), inbox),
                 Ok(Event::Exited(exit)) => {

@@ -103,12 +103,15 @@ impl Up {
         }
         if let Some(error) = chunk.failed.take() {
             chunk.batch.clear();
-            let reason = match (self.relay.gone(), error.kind()) {
-                (Some(reason), _) => reason,
-                (None, io::ErrorKind::BrokenPipe) => "the server does not read its input any more".to_owned(),
-                (None, _) => format!("the request could not be written to the server: {error}"),
-            };
-            chunk.answers.extend_from_slice(&self.relay.fail_since(mark, &reason));
+            match (self.relay.gone(), error.kind()) {
+                (None, io::ErrorKind::BrokenPipe) => report(&self.events, Event::InputBroken(mark)),
+                (gone, _) => {
+                    let reason = gone.unwrap_or_else(|| {
+                        format!("the request could not be written to the server: {error}")
+                    });
+                    chunk.answers.extend_from_slice(&self.relay.fail_since(mark, &reason));
+                }
+            }
         }
         if !chunk.answers.is_empty() {
             let written = self.client.lock().write_all(&chunk.answers);
