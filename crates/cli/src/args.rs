@@ -146,7 +146,7 @@ const AFTER: &str = "Every option with one value has an environment variable: TO
 TOOLWAY_MAX_RESPONSE_CHARS. Older names are read too: CURSOR_MCP_RESPONSE_PROXY_MAX_RESPONSE_CHARS, _PREVIEW_CHARS, \
 _OUTPUT_DIR, _TIMEOUT_SECONDS, _SSE_READ_TIMEOUT_SECONDS. A flag wins over TOOLWAY_*, which wins over the older \
 name.\n\nExit codes: 0 done, or the client closed; 1 the server ended by itself; 2 usage; 4 the server could not be \
-started or reached; 130, 143 by signal.";
+started or reached; 129, 130, 143 by SIGHUP, SIGINT, SIGTERM.";
 
 /// Reads the arguments, the program's name first.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {

@@ -93,7 +93,9 @@ impl Store {
         let text = entry.file_of("text");
         let pretty = entry.file_of("pretty");
         let chosen = match (text, pretty) {
-            (Some(text), Some(pretty)) if text.lines.is_some_and(|lines| lines <= 1) => Some(pretty),
+            (Some(text), Some(pretty)) if entry.json_text && text.lines.is_some_and(|lines| lines <= 1) => {
+                Some(pretty)
+            }
             (Some(text), _) => Some(text),
             (None, pretty) => pretty,
         };

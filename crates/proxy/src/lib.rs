@@ -5,4 +5,4 @@ mod record;
 mod relay;
 
 pub use record::{Direction, Recorder};
-pub use relay::{Counts, Ending, Relay, RelayConfig, run_remote, run_stdio, run_unstarted};
+pub use relay::{Counts, Ending, Outside, Relay, RelayConfig, run_remote, run_stdio, run_unstarted};

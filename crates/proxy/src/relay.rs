@@ -12,7 +12,7 @@ mod unstarted;
 mod uplink;
 
 pub use self::core::{Counts, Relay, RelayConfig};
-pub use remote::run_remote;
+pub use remote::{Outside, run_remote};
 
 pub use stdio::run_stdio;
 pub use unstarted::run_unstarted;

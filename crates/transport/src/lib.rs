@@ -21,7 +21,7 @@ pub use platform::Platform;
 pub use process_group::{GRACE, StopSequence, StopStep};
 pub use sse_legacy::SseTransport;
 pub use stderr_tail::{StderrTail, TAIL_BYTES};
-pub use stdio::{AsyncInput, AsyncOutput, Input, Output};
+pub use stdio::{AsyncInput, AsyncOutput, Input, Output, wait_for_hang_up};
 pub use transport::{
     Closed, Failure, Inbound, Members, Outbound, Payload, StreamId, Transport, TransportError,
 };

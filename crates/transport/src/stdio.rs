@@ -6,10 +6,12 @@ mod async_input;
 mod async_output;
 mod blocking;
 mod descriptor;
+mod hang_up;
 
 pub use async_input::AsyncInput;
 pub use async_output::AsyncOutput;
 pub use blocking::{Input, Output};
+pub use hang_up::wait_for_hang_up;
 
 /// How much is moved at once: as much as a pipe holds by default.
 const CHUNK_BYTES: usize = 64 * 1024;

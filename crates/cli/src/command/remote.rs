@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use toolway_proxy::{Ending, Relay, run_remote};
+use toolway_proxy::{Ending, Outside, Relay, run_remote};
 use toolway_secret::Secret;
-use toolway_transport::{AsyncInput, AsyncOutput, HttpConfig, HttpTransport, SseTransport};
+use toolway_transport::{AsyncInput, AsyncOutput, HttpConfig, HttpTransport, SseTransport, wait_for_hang_up};
 
 use crate::args::RemoteArgs;
 use crate::compose::{Environment, UsageError, common, expand};
@@ -43,7 +43,7 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
     let unusable = |error: toolway_transport::TransportError| UsageError::new("server", error.to_string());
     let system = |error: std::io::Error| UsageError::new("system", error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
-    let signals = signals().map_err(system)??;
+    let outside = outside(super::stream(std::io::stdin())?)?;
     relay.purge();
     let ending: Result<Ending, UsageError> = runtime.block_on(async {
         let input = AsyncInput::stdin().map_err(system)?;
@@ -51,11 +51,11 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
         Ok(match kind {
             Kind::Sse => {
                 let transport = SseTransport::new(&config).map_err(unusable)?;
-                run_remote(&relay, transport, input, output, signals).await
+                run_remote(&relay, transport, input, output, outside).await
             }
             Kind::StreamableHttp => {
                 let transport = HttpTransport::new(&config).map_err(unusable)?;
-                run_remote(&relay, transport, input, output, signals).await
+                run_remote(&relay, transport, input, output, outside).await
             }
         })
     });
@@ -66,22 +66,28 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
     Ok(ending?.into())
 }
 
-/// The signals that end the program, for a task.
-fn signals() -> std::io::Result<Result<mpsc::Receiver<i32>, UsageError>> {
+/// What comes from outside, for a task: signals, and the client's end.
+fn outside(input: std::fs::File) -> Result<mpsc::Receiver<Outside>, UsageError> {
     let (sender, receiver) = mpsc::channel(4);
-    let signals = match super::signals() {
-        Ok(signals) => signals,
-        Err(error) => return Ok(Err(error)),
-    };
+    let signals = super::signals()?;
+    let hung_up = sender.clone();
     let forward = move || {
         for signal in signals {
-            if sender.blocking_send(signal).is_err() {
+            if sender.blocking_send(Outside::Signal(signal)).is_err() {
                 return;
             }
         }
     };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(forward)?;
-    Ok(Ok(receiver))
+    let watch = move || {
+        if wait_for_hang_up(&input).is_ok() {
+            hung_up.blocking_send(Outside::HungUp).ok();
+        }
+    };
+    let named = |name: &str| std::thread::Builder::new().name(name.to_owned()).stack_size(128 << 10);
+    let system = |error: std::io::Error| UsageError::new("system", error.to_string());
+    named("signals").spawn(forward).map_err(system)?;
+    named("hang-up").spawn(watch).map_err(system)?;
+    Ok(receiver)
 }
 
 /// `NAME=VALUE`, expanded.

@@ -54,7 +54,7 @@ pub(super) fn run(args: StdioArgs) -> Result<Exit, UsageError> {
     });
     let ending = match started {
         Ok(child) => run_stdio(&relay, child, (input, output), signals, logs::forward),
-        Err(reason) => unstarted(&relay, &reason, &variables.not_passed, input, output),
+        Err(reason) => unstarted(&relay, &reason, &variables.not_passed, (input, output), signals),
     };
     super::sum_up(&relay);
     logs::finish();
@@ -65,13 +65,13 @@ fn unstarted(
     relay: &Arc<Relay>,
     reason: &str,
     not_passed: &[OsString],
-    input: File,
-    output: File,
+    streams: (File, File),
+    signals: impl Iterator<Item = i32> + Send + 'static,
 ) -> toolway_proxy::Ending {
     let reason = format!("cannot start the server: {reason}");
     tracing::error!("{reason}");
     tracing::info!(names = ?not_passed, "variables that the server does not get; --env or --inherit-env pass them");
-    run_unstarted(relay, &reason, input, output)
+    run_unstarted(relay, &reason, streams, signals)
 }
 
 /// `NAME=VALUE`, expanded.

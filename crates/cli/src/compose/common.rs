@@ -67,6 +67,9 @@ pub(crate) fn common(args: CommonArgs, environment: &Environment) -> Result<Comm
         None => profile.max_response_chars,
     };
     let preview = match &preview {
+        Some(preview) if limit.is_none() => {
+            preview.parse(|text| at_least(text, 1))?.min(guard.max_response_chars * 2 / 5)
+        }
         Some(preview) => below(preview, guard.max_response_chars)?,
         None => profile.preview_chars.min(guard.max_response_chars * 2 / 5),
     };

@@ -32,12 +32,21 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Intakes that are kept for the next messages.
 const SPARE: usize = 8;
 
+/// What comes from outside of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outside {
+    /// A signal of this number.
+    Signal(i32),
+    /// The client closed its side, whatever of its bytes has not been read.
+    HungUp,
+}
+
 /// What the session waits for.
 enum Event {
     Input(std::io::Result<usize>),
     Written(std::io::Result<usize>),
     Inbound(Option<Inbound>),
-    Signal(i32),
+    Outside(Outside),
     Drained,
 }
 
@@ -48,7 +57,7 @@ pub async fn run_remote<T: Transport>(
     mut transport: T,
     mut input: AsyncInput,
     mut output: AsyncOutput,
-    mut signals: Receiver<i32>,
+    mut outside: Receiver<Outside>,
 ) -> Ending {
     let mut session = Session::new(Arc::clone(relay));
     let mut buffer = vec![0; CHUNK];
@@ -59,7 +68,7 @@ pub async fn run_remote<T: Transport>(
         let room = !session.outbox.is_full();
         let event = tokio::select! {
             biased;
-            Some(signal) = signals.recv() => Event::Signal(signal),
+            Some(event) = outside.recv() => Event::Outside(event),
             written = output.write(session.outbox.front()), if !session.outbox.is_empty() => Event::Written(written),
             inbound = transport.receive(), if room => Event::Inbound(inbound),
             read = input.read(&mut buffer), if reads && room => Event::Input(read),
@@ -71,7 +80,12 @@ pub async fn run_remote<T: Transport>(
             Event::Written(Ok(length)) => session.written(length),
             Event::Written(Err(_)) => Some(Ending::ClientClosed),
             Event::Inbound(inbound) => session.inbound_all(inbound, &mut transport),
-            Event::Signal(signal) => {
+            Event::Outside(Outside::HungUp) => {
+                session.drain_until =
+                    session.drain_until.or_else(|| Some(Instant::now() + relay.config.drain));
+                None
+            }
+            Event::Outside(Outside::Signal(signal)) => {
                 session.fail_all(&format!("the relay was ended by {}", signal_text(signal)));
                 Some(Ending::Signal(signal))
             }

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use toolway_transport::{Child, Exit, GRACE, StderrTail};
+use toolway_transport::{Child, Exit, GRACE, StderrTail, wait_for_hang_up};
 
 use super::core::Relay;
 use super::{Ending, signal_text};
@@ -29,8 +29,10 @@ const LAST_LINES: Duration = Duration::from_millis(200);
 /// What the threads report.
 #[derive(Debug)]
 enum Event {
-    /// The client closed its side.
+    /// The client closed its side, and all that it wrote was taken.
     ClientClosed,
+    /// The client closed its side; what it wrote may still wait for an upstream that does not read.
+    HungUp,
     /// The client reads no more.
     ClientGone,
     /// A request was refused because the upstream is gone.
@@ -116,6 +118,12 @@ impl Session {
         spawn("signals", move || {
             signals.into_iter().for_each(|signal| report(&sender, Event::Signal(signal)));
         })?;
+        let (watched, sender) = (input.try_clone()?, events.clone());
+        spawn("hang-up", move || {
+            if wait_for_hang_up(&watched).is_ok() {
+                report(&sender, Event::HungUp);
+            }
+        })?;
         let up = pump::Up {
             relay: Arc::clone(&self.relay),
             server: Arc::clone(&self.server),
@@ -145,6 +153,9 @@ impl Session {
                         return self.end(Ending::ClientClosed, "");
                     }
                     drain_until = Some(Instant::now() + self.relay.config.drain);
+                }
+                Ok(Event::HungUp) => {
+                    drain_until = drain_until.or_else(|| Some(Instant::now() + self.relay.config.drain));
                 }
                 Ok(Event::Idle) if drain_until.is_some() => return self.end(Ending::ClientClosed, ""),
                 Ok(Event::Idle | Event::Refused) => {}
@@ -198,11 +209,13 @@ impl Session {
         let lines = self.relay.fail_since(0, &reason);
         let answered = !lines.is_empty();
         self.client.last_words(lines, LAST_WORDS);
-        if !answered && !self.relay.asked.load(Ordering::Acquire) {
-            await_first_request(inbox);
-        }
+        let signal = if answered || self.relay.asked.load(Ordering::Acquire) {
+            None
+        } else {
+            await_first_request(inbox)
+        };
         self.stop();
-        ending
+        signal.map_or(ending, Ending::Signal)
     }
 
     /// What the upstream wrote last to its standard error, for a message.
@@ -252,12 +265,15 @@ fn wait_for_output(inbox: &Receiver<Event>) {
     }
 }
 
-/// No request has come yet: the first one is told why there is no upstream.
-fn await_first_request(inbox: &Receiver<Event>) {
+/// No request has come yet: the first one is told why there is no upstream. A signal ends the wait.
+fn await_first_request(inbox: &Receiver<Event>) -> Option<i32> {
     let until = Instant::now() + FIRST_REQUEST;
     while let Ok(event) = inbox.recv_timeout(until.saturating_duration_since(Instant::now())) {
-        if matches!(event, Event::Refused | Event::ClientClosed | Event::ClientGone | Event::Signal(_)) {
-            return;
+        match event {
+            Event::Refused | Event::ClientClosed | Event::ClientGone => return None,
+            Event::Signal(signal) => return Some(signal),
+            _ => {}
         }
     }
+    None
 }

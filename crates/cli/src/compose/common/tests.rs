@@ -28,6 +28,7 @@ fn limits_come_from_flags_variables_and_profiles() {
     assert_eq!(limits(&["--client", "claude-code"], &[]), (40_000, 12_000));
     assert_eq!(limits(&["--client", "claude-code", "--max-response-chars", "2000"], &[]), (2000, 800));
     assert_eq!(limits(&[], &[("CURSOR_MCP_RESPONSE_PROXY_MAX_RESPONSE_CHARS", "3000")]), (3000, 1200));
+    assert_eq!(limits(&["--preview-chars", "20000"], &[]), (10_000, 4000));
     assert_eq!(limits(&["--preview-chars", "10"], &[("TOOLWAY_MAX_RESPONSE_CHARS", "1000")]), (1000, 10));
 }
 
@@ -46,7 +47,7 @@ fn bad_values_are_named_with_where_they_came_from() {
         "--client: \"emacs\" is none of cursor, claude-code, codex, vscode, generic"
     );
     assert_eq!(
-        complaint(&["--preview-chars", "10000"], &[]),
+        complaint(&["--preview-chars", "10000", "--max-response-chars", "10000"], &[]),
         "--preview-chars: 10000 is not less than the limit of 10000 characters (--max-response-chars)"
     );
     for flags in [

@@ -175,6 +175,42 @@ fn a_server_that_cannot_be_started_is_the_first_answer() -> Result<()> {
 }
 
 #[test]
+fn a_signal_ends_the_relay_of_a_server_that_cannot_be_started() -> Result<()> {
+    let rig = Rig::new(TOOLWAY)?;
+    let mut command = rig.command(["stdio", "--log", "error", "--", "no-such-binary-xyz"]);
+    let mut client = toolway_testkit::Client::start(&mut command)?;
+    // An answer to what is no request shows that it runs, signals and all.
+    client.send_uncaptured(b"nonsense\n")?;
+    client.next_line(SOON)?;
+    client.signal(rustix::process::Signal::TERM)?;
+    ensure!(client.wait_exit(SOON)?.code() == Some(143), "{:?}", client.wait_exit(SOON)?);
+    rig.check_leftovers()
+}
+
+#[test]
+fn a_server_that_never_reads_does_not_hide_the_clients_end() -> Result<()> {
+    for transport in [STDIO, FakeTransport::Http] {
+        let rig = Rig::new(TOOLWAY)?.options(&["--drain", "1s"]);
+        let script = match transport {
+            STDIO => "set term ignore\non start -> wait go",
+            _ => "on tools/call/echo -> never",
+        };
+        let mut session = rig.script(script).start(transport)?;
+        session.client.send(toolway_testkit::INITIALIZE)?;
+        // More than the relay takes in, and little enough to be in the pipes: the client has nothing left to write.
+        let (calls, text) =
+            if transport == STDIO { (15, "y".repeat(10_000)) } else { (1_300, "y".repeat(10)) };
+        for n in 1..=calls {
+            session.client.call(&n.to_string(), "echo", &format!(r#"{{"text":"{text}"}}"#))?;
+        }
+        session.client.vanish();
+        session.client.wait_exit(std::time::Duration::from_secs(60))?;
+        session.check_end()?;
+    }
+    Ok(())
+}
+
+#[test]
 fn a_server_that_exits_at_once_is_the_first_answer() -> Result<()> {
     let mut session =
         Rig::new(TOOLWAY)?.script("on start\n    stderr Error: no token given\n    exit 7").start(STDIO)?;
