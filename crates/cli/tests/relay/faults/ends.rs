@@ -182,7 +182,7 @@ fn a_signal_ends_the_relay_of_a_server_that_cannot_be_started() -> Result<()> {
     // An answer to what is no request shows that it runs, signals and all.
     client.send_uncaptured(b"nonsense\n")?;
     client.next_line(SOON)?;
-    client.signal(rustix::process::Signal::TERM)?;
+    client.signal(Signal::TERM)?;
     ensure!(client.wait_exit(SOON)?.code() == Some(143), "{:?}", client.wait_exit(SOON)?);
     rig.check_leftovers()
 }
@@ -204,7 +204,7 @@ fn a_server_that_never_reads_does_not_hide_the_clients_end() -> Result<()> {
             session.client.call(&n.to_string(), "echo", &format!(r#"{{"text":"{text}"}}"#))?;
         }
         session.client.vanish();
-        session.client.wait_exit(std::time::Duration::from_secs(60))?;
+        session.client.wait_exit(SOON * 3)?;
         session.check_end()?;
     }
     Ok(())
