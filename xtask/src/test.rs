@@ -15,9 +15,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     };
     workspace.cargo(&["build", "--workspace", "--bins", "--locked"]).run()?;
     if has_nextest(workspace) {
-        workspace
-            .cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"])
-            .run()?;
+        workspace.cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]).run()?;
         workspace.cargo(&["test", "--workspace", "--locked", "--doc"]).run()?;
     } else {
         println!("cargo-nextest is not installed: using cargo test");
