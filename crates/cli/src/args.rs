@@ -4,7 +4,7 @@
 mod saved;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -36,6 +36,23 @@ pub(crate) enum Command {
     /// The demonstration server of `quickstart`: MCP over stdio.
     #[command(name = "__demo", hide = true)]
     Demo,
+    /// One query of a relay's read-back tool, in a process that bounds itself.
+    #[command(name = toolway_guard::QUERY_COMMAND, hide = true)]
+    Query(QueryArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QueryArgs {
+    /// Seconds of processor time.
+    pub(crate) seconds: u64,
+    /// The directory of saved results.
+    pub(crate) dir: PathBuf,
+    /// The session that saved the result.
+    pub(crate) session: String,
+    /// The result's id.
+    pub(crate) id: String,
+    /// The jq filter.
+    pub(crate) filter: String,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! The subcommands: each takes its composed settings and gives an exit.
 
+mod query;
 mod quickstart;
 mod remote;
 mod saved;
@@ -19,6 +20,7 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Saved(args) => saved::run(args),
         Command::Quickstart(args) => quickstart::run(args),
         Command::Demo => Ok(crate::demo::run()),
+        Command::Query(args) => query::run(&args),
     };
     result.unwrap_or_else(|error| {
         complain(&error, error.hint().as_deref());

@@ -4,10 +4,12 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
+use toolway_guard::{Guard, GuardConfig, QueryProcess, ReadBack};
 
 const TOOLWAY: &str = env!("CARGO_BIN_EXE_toolway");
 
@@ -152,6 +154,70 @@ fn query_runs_jq_over_structured_content() -> Result<()> {
     )?;
     let told = home.saved(&["query", &id, ".rows["])?;
     ensure!(told.code == Some(2) && told.err.starts_with("error: query failed: "), "{told:?}");
+    Ok(())
+}
+
+/// Filters that end in no time, or in no memory.
+const ENDLESS: [&str; 3] = ["last(range(1e12))", "def f: f; f", "last(repeat([1]))"];
+const VAST: [&str; 2] = ["\"0123456789\" * 1000000000 | length", "def f: 1 + f; f"];
+
+#[test]
+fn a_query_of_the_read_back_tool_ends_in_time_and_a_good_one_answers() -> Result<()> {
+    let home = Home::new()?;
+    let id = home.id("table")?;
+    let ask = |filter: &str, time: Duration| -> Result<(String, bool)> {
+        let directory = home.0.path().join(".cache/cursor-mcp-response-proxy");
+        let guard = Guard::new(GuardConfig {
+            read_back: ReadBack::User,
+            query_process: Some(QueryProcess { program: TOOLWAY.into(), time }),
+            ..GuardConfig::new(directory)
+        });
+        let arguments = serde_json::json!({"id": id, "query": filter}).to_string();
+        let answer: Value = serde_json::from_slice(&guard.call_read_back(b"1", arguments.as_bytes(), ""))?;
+        let text = answer["result"]["content"][0]["text"].as_str().context("no text")?.to_owned();
+        Ok((text, answer["result"]["isError"] == true))
+    };
+    let plenty = Duration::from_mins(1);
+    ensure!(ask(".rows | length", plenty)? == ("3000\n".to_owned(), false));
+    ensure!(ask("empty", plenty)? == ("The filter gave nothing.".to_owned(), false));
+    for (filter, words, wrong) in [
+        ("-1, .rows[].customer, last(range(1e12))", "[page full after ", false),
+        (".", "narrow the filter", false),
+        ("[", "query failed: expected ", true),
+        (".rows.x", "cannot index", true),
+    ] {
+        let (text, is_error) = ask(filter, plenty)?;
+        ensure!(text.contains(words) && is_error == wrong, "{filter}: {text}");
+    }
+    for filter in ENDLESS {
+        let started = Instant::now();
+        let bound = "the query took more than 0.3 s, or more memory than it may";
+        ensure!(ask(filter, Duration::from_millis(300))? == (bound.to_owned(), true), "{filter}");
+        ensure!(started.elapsed() < Duration::from_secs(10), "{filter}: {:?}", started.elapsed());
+    }
+    for filter in VAST {
+        let bound = "the query took more than 60 s, or more memory than it may";
+        ensure!(ask(filter, plenty)? == (bound.to_owned(), true), "{filter}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_process_of_a_query_bounds_itself() -> Result<()> {
+    let home = Home::new()?;
+    let all: Vec<Value> = serde_json::from_str(&home.saved(&["list", "--json"])?.out)?;
+    let word = |name: &str| all.first().and_then(|entry| entry[name].as_str()).context("no field");
+    let directory = home.0.path().join(".cache/cursor-mcp-response-proxy");
+    let run = |filter: &str| {
+        let mut command = home.command(&["__query", "1", "--"]);
+        Ok(command.arg(&directory).args([word("session")?, word("id")?, filter]).output()?)
+    };
+    let done: Result<Output> = run("1");
+    ensure!(done?.stdout == b"=1\n.");
+    // Nobody waits for it with a clock here.
+    let ended: Result<Output> = run("last(range(1e12))");
+    let ended = ended?;
+    ensure!(!ended.status.success() && ended.stdout.is_empty(), "{ended:?}");
     Ok(())
 }
 

@@ -110,6 +110,23 @@ impl StoreConfig {
     }
 }
 
+/// A process of its own for each query of the read-back tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryProcess {
+    /// Our own binary: with [`QUERY_COMMAND`](crate::QUERY_COMMAND) it bounds itself, then calls
+    /// [`answer_query`](crate::answer_query).
+    pub program: PathBuf,
+    /// How long it may take; then it is ended.
+    pub time: Duration,
+}
+
+impl QueryProcess {
+    /// The default: 10 seconds.
+    pub fn new(program: PathBuf) -> Self {
+        Self { program, time: Duration::from_secs(10) }
+    }
+}
+
 /// Everything the guard needs to know. Plain values; `new` has the documented defaults.
 #[derive(Debug, Clone)]
 pub struct GuardConfig {
@@ -129,6 +146,8 @@ pub struct GuardConfig {
     pub pass_saved: Vec<Glob>,
     /// The read-back tool.
     pub read_back: ReadBack,
+    /// Where its queries run; `None`: in this process, without bounds of time and memory.
+    pub query_process: Option<QueryProcess>,
     /// What a person types to read saved results, as the notices say it: `toolway saved`, and `--output-dir` where
     /// the directory is not the default one.
     pub saved_command: String,
@@ -156,6 +175,7 @@ impl GuardConfig {
             tool_rules: Vec::new(),
             pass_saved: Vec::new(),
             read_back: ReadBack::Off,
+            query_process: None,
             saved_command: "toolway saved".to_owned(),
             path_map: Vec::new(),
             redaction: None,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Why something asked of the guard or of its store cannot be done.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +58,12 @@ pub enum GuardError {
     /// A jq filter that does not compile, or that failed.
     #[error("query failed: {0}")]
     Query(String),
+    /// A query in a process of its own was ended by a bound; the one of its time is named.
+    #[error("the query took more than {} s, or more memory than it may", .0.as_secs_f64())]
+    QueryBounds(Duration),
+    /// A query in a process of its own failed: that process's words.
+    #[error("{0}")]
+    QueryProcess(String),
     /// A glob that cannot be meant.
     #[error("bad pattern {0:?}: it is empty")]
     Glob(String),

@@ -19,13 +19,17 @@ mod source;
 mod spill;
 mod views;
 
-pub use config::{GuardConfig, OutputSchema, PathMap, ReadBack, StoreConfig, ToolRule, UnknownResults};
+pub use config::{
+    GuardConfig, OutputSchema, PathMap, QueryProcess, ReadBack, StoreConfig, ToolRule, UnknownResults,
+};
 pub use error::GuardError;
 pub use file_uri::{PathStyle, file_uri};
 pub use glob::Glob;
 pub use guard::Guard;
 pub use policy::{Action, CallInfo, Shape, action};
-pub use read_back::{MAX_REFERENCED, TOOL as READ_BACK_TOOL, definition as read_back_definition};
+pub use read_back::{
+    MAX_REFERENCED, QUERY_COMMAND, TOOL as READ_BACK_TOOL, answer_query, definition as read_back_definition,
+};
 pub use saved::{Found, Purged, QUERY_MAX, SavedEntry, SavedFile, Span, Store};
 pub use schemas::{add_read_back_tool, add_resources_capability, add_tools_capability, relax_schemas};
 pub use spill::{Body, Intake, SpoolFile, Taken};

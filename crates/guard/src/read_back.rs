@@ -1,6 +1,7 @@
 //! Owns reading saved results over MCP itself: the tool `toolway_saved`, the resources `toolway://saved/ID`, and
 //! arguments that name a saved result. Every answer obeys the size limit.
 
+mod outputs;
 mod page;
 mod reference;
 
@@ -8,11 +9,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolway_wire::{Scanner, Verdict, push_string};
 
+pub use outputs::{QUERY_COMMAND, answer_query};
 pub use reference::MAX_REFERENCED;
 
 use crate::config::ReadBack;
 use crate::saved::{SavedEntry, Store};
 use crate::{Guard, GuardError};
+use outputs::Outputs;
 use page::{Page, Want};
 
 /// The name of the tool.
@@ -70,7 +73,7 @@ impl RawArguments {
         wants.extend(self.bytes.map(|bytes| Want::bytes(&text(bytes))));
         let (context, from) = (self.context.unwrap_or(2).min(50), self.from.unwrap_or(1));
         wants.extend(self.search.map(|pattern| Ok(Want::Search { pattern, context, from })));
-        wants.extend(self.query.map(|filter| Ok(Want::Query { filter })));
+        wants.extend(self.query.map(|filter| Ok(Want::Query { filter, outputs: Outputs::default() })));
         if wants.len() != 1 {
             let error = format!("give exactly one of lines, bytes, search and query, not {}", wants.len());
             return Err(GuardError::Arguments(error));
@@ -83,11 +86,19 @@ impl RawArguments {
 impl Guard {
     /// Answers `tools/call` of `toolway_saved`: a complete response without a line ending, within the limit. `id`
     /// is the request's id and `arguments` its `params.arguments`, raw JSON. May read a whole saved result.
+    /// A query takes at most the time that [`GuardConfig::query_process`](crate::GuardConfig) gives.
     pub fn call_read_back(&self, id: &[u8], arguments: &[u8], session: &str) -> Vec<u8> {
         let wanted = serde_json::from_slice::<RawArguments>(arguments)
             .map_err(|error| GuardError::Arguments(format!("bad arguments: {error}")))
             .and_then(RawArguments::want);
-        let found = wanted.and_then(|(saved, want)| Ok((self.seen(&saved, session)?, want)));
+        let found = wanted.and_then(|(saved, mut want)| {
+            let entry = self.seen(&saved, session)?;
+            if let Want::Query { filter, outputs } = &mut want {
+                let (config, page) = (self.config(), self.largest_page());
+                *outputs = Outputs::take(self.store(), &entry, filter, page, config.query_process.as_ref())?;
+            }
+            Ok((entry, want))
+        });
         self.fitting(|budget| {
             let page = found.as_ref().map_err(ToString::to_string).and_then(|(entry, want)| {
                 page::page(self.store(), entry, want, budget).map_err(|error| error.to_string())
@@ -165,10 +176,14 @@ impl Guard {
         self.store().find(id, session)
     }
 
+    fn largest_page(&self) -> usize {
+        usize::try_from(self.config().max_response_chars).unwrap_or(usize::MAX)
+    }
+
     /// What `make` gives for the largest budget, in characters, that keeps the message under the limit.
     fn fitting(&self, make: impl Fn(usize) -> Vec<u8>) -> Vec<u8> {
         let limit = self.config().max_response_chars;
-        let mut budget = usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut budget = self.largest_page();
         loop {
             let message = make(budget);
             let over = chars(&message).saturating_sub(limit);

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_guard::{
-    Glob, Guard, GuardConfig, OutputSchema, PathMap, ReadBack, StoreConfig, ToolRule, UnknownResults,
+    Glob, Guard, GuardConfig, OutputSchema, PathMap, QueryProcess, ReadBack, StoreConfig, ToolRule,
+    UnknownResults,
 };
 use toolway_proxy::{Recorder, RelayConfig};
 use toolway_secret::Redactor;
+use toolway_transport::supervisor;
 use tracing::level_filters::LevelFilter;
 
 use super::UsageError;
@@ -90,6 +92,9 @@ pub(crate) fn common(args: CommonArgs, environment: &Environment) -> Result<Comm
     if let Some(value) = option(args.read_back, "read-back")? {
         let words = [("off", ReadBack::Off), ("session", ReadBack::Session), ("user", ReadBack::User)];
         guard.read_back = value.choice(&words)?;
+    }
+    if guard.read_back != ReadBack::Off {
+        guard.query_process = Some(QueryProcess::new(running_binary()?));
     }
     if let Some(value) = option(args.max_message_bytes, "max-message-bytes")? {
         guard.max_message_bytes = value.parse(units::bytes)?;
@@ -215,6 +220,16 @@ fn own_command(environment: &Environment) -> String {
         Ok(own) if !found => quoted_path(&own),
         _ => "toolway".to_owned(),
     }
+}
+
+/// The binary that runs: on Linux the very file, even when an update has put another one in its place meanwhile.
+fn running_binary() -> Result<PathBuf, UsageError> {
+    let running = PathBuf::from("/proc/self/exe");
+    if running.exists() {
+        return Ok(running);
+    }
+    supervisor::own_binary()
+        .map_err(|error| UsageError::new("--read-back", format!("cannot find our own program: {error}")))
 }
 
 fn redactor(file: &Value) -> Result<Arc<Redactor>, UsageError> {

@@ -287,6 +287,27 @@ fn lines_in_the_middle_are_read_back_without_files() -> Result<()> {
 }
 
 #[test]
+fn a_query_that_takes_too_much_is_an_error_and_the_relay_goes_on() -> Result<()> {
+    let rig = Rig::new(TOOLWAY)?.options(&["--read-back", "session"]);
+    let mut session = rig.script("on tools/call/list -> text [{1,*20000}1]").start(STDIO)?;
+    session.client.handshake()?;
+    let answer = call(&mut session, "1", "list")?;
+    let id = answer.result()?["_meta"]["toolway/saved"]["id"].as_str().context("no id")?.to_owned();
+    let mut ask = |filter: &str| -> Result<Answer> {
+        let arguments = serde_json::json!({"id": id, "query": filter});
+        session.client.call("2", "toolway_saved", &arguments.to_string())?;
+        Answer::of(&session.client.answer("2")?)
+    };
+    let vast = ask("\"0123456789\" * 1000000000")?;
+    ensure!(vast.result()?["isError"] == true, "{:.300}", vast.line);
+    ensure!(vast.text()? == "the query took more than 10 s, or more memory than it may", "{}", vast.text()?);
+    let length = ask("length")?;
+    ensure!(length.text()? == "20001\n", "{:.300}", length.line);
+    goes_on(&mut session)?;
+    session.finish().map(drop)
+}
+
+#[test]
 fn old_results_go_and_the_newest_stay() -> Result<()> {
     let rig = Rig::new(TOOLWAY)?.options(&["--max-saved", "1MiB", "--keep-at-least", "1ms"]);
     std::fs::create_dir(rig.saved())?;

@@ -4,6 +4,8 @@ use crate::GuardError;
 use crate::preview::grouped;
 use crate::saved::{Found, SavedEntry, Span, Store};
 
+use super::outputs::Outputs;
+
 /// Kept for the words around the page.
 const WORDS: usize = 200;
 
@@ -12,8 +14,16 @@ const WORDS: usize = 200;
 pub(super) enum Want {
     Lines(Span),
     Bytes(Span),
-    Search { pattern: String, context: usize, from: u64 },
-    Query { filter: String },
+    Search {
+        pattern: String,
+        context: usize,
+        from: u64,
+    },
+    /// The filter has run: every page is cut from its outputs.
+    Query {
+        filter: String,
+        outputs: Outputs,
+    },
 }
 
 impl Want {
@@ -69,7 +79,7 @@ pub(super) fn page(
         Want::Lines(span) => lines(store, entry, *span, filling)?,
         Want::Bytes(span) => bytes(store, entry, *span, &filling)?,
         Want::Search { pattern, context, from } => search(store, entry, pattern, (*context, *from), filling)?,
-        Want::Query { filter } => query(store, entry, filter, filling)?,
+        Want::Query { filter, outputs } => query(filter, outputs, filling),
     };
     Ok(Page { text })
 }
@@ -176,21 +186,19 @@ fn search(
     Ok(text)
 }
 
-fn query(
-    store: &Store,
-    entry: &SavedEntry,
-    filter: &str,
-    mut filling: Filling,
-) -> Result<String, GuardError> {
-    let (mut shown, mut full) = (0u64, false);
-    store.query(entry, filter, &mut |output| {
-        full = !filling.add(&format!("{output}\n"));
-        if full && shown == 0 {
-            filling.fill(output);
+fn query(filter: &str, outputs: &Outputs, mut filling: Filling) -> String {
+    let (mut shown, mut full) = (0, false);
+    for output in &outputs.lines {
+        let whole = !outputs.cut || shown + 1 < outputs.lines.len();
+        full = !whole || !filling.add(&format!("{output}\n"));
+        if full {
+            if shown == 0 {
+                filling.fill(output);
+            }
+            break;
         }
-        shown += u64::from(!full);
-        !full
-    })?;
+        shown += 1;
+    }
     let mut text = filling.text;
     if full && shown == 0 {
         text.push_str("\n[the first output is longer than a page: narrow the filter, for example with .[0:10], keys or length]");
@@ -201,5 +209,5 @@ fn query(
     } else if text.is_empty() {
         text.push_str("The filter gave nothing.");
     }
-    Ok(text)
+    text
 }

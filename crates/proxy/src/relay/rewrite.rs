@@ -90,7 +90,8 @@ fn missing_list(relay: &Relay, answer: &Envelope, method: &str, body: &Body<'_>)
     }
 }
 
-/// The answer to a request that is ours to answer.
+/// The answer to a request that is ours to answer. The client's side waits meanwhile: for a query 10 seconds at most,
+/// because it runs in a process that is ended then. That is the client's own doing, and keeps its messages in order.
 pub(super) fn own_answer(relay: &Relay, request: &Envelope, body: &Body<'_>) -> Option<Vec<u8>> {
     if !relay.reads_back() || request.kind() != Kind::Request {
         return None;
