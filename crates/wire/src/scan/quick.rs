@@ -125,16 +125,11 @@ fn result(cursor: &mut Cursor<'_>, envelope: &mut Envelope) -> Option<()> {
                     return None;
                 }
             }
-            b"isError" => match cursor.peek()? {
-                b't' => {
-                    cursor.word(b"true")?;
-                    envelope.is_error = Some(true);
-                }
-                _ => {
-                    cursor.word(b"false")?;
-                    envelope.is_error = Some(false);
-                }
-            },
+            b"isError" => {
+                let is_error = cursor.peek()? == b't';
+                cursor.word(if is_error { b"true" } else { b"false" })?;
+                envelope.is_error = Some(is_error);
+            }
             b"structuredContent" => {
                 envelope.structured = true;
                 cursor.skip()?;
