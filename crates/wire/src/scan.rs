@@ -4,6 +4,7 @@
 mod envelope;
 mod node;
 mod quick;
+mod scalar;
 mod sink;
 
 pub use envelope::{Envelope, IdField, Kind, Size};

@@ -2,14 +2,18 @@
 
 use super::envelope::{Envelope, Field, IdField, Kind, Size};
 use super::node::Node;
+use super::scalar::{Catch, Scalar, cut};
 use super::{MAX_BATCH, Verdict};
-use crate::id::Id;
 use crate::lex::{Container, Run, Sink};
 use crate::text::{CharCounter, TextDecoder};
 
 const KEY_BYTES: usize = 48;
 /// Containers that can be open at places that matter, with room to spare.
 const LEVELS: usize = 8;
+/// After so many members that are no messages, and none that is one, it is no batch.
+const STRANGERS_FIRST: usize = 64;
+const NO_MEMBER: &str = "a batch without a message";
+const TOO_MANY: &str = "a batch of more than 10,000 messages";
 
 /// The content block that is open, as far as media goes.
 #[derive(Debug, Default, Clone, Copy)]
@@ -17,96 +21,6 @@ struct Block {
     media: bool,
     chars: u64,
     padding: u64,
-}
-
-/// A scalar at a place that matters, as far as it is wanted.
-#[derive(Debug, Clone, Copy)]
-struct Scalar<'a> {
-    string: bool,
-    /// As it is spelled, without quotes.
-    raw: &'a [u8],
-    /// The string's text, where an escape makes it differ.
-    decoded: Option<&'a [u8]>,
-    overflow: bool,
-}
-
-impl<'a> Scalar<'a> {
-    fn text(self) -> &'a [u8] {
-        self.decoded.unwrap_or(self.raw)
-    }
-
-    fn id(self) -> IdField {
-        if self.overflow {
-            return IdField::TooLong;
-        }
-        match self.raw.first() {
-            _ if self.string => {
-                let quoted = [b"\"", self.raw, b"\""].concat();
-                IdField::Value(Id::string(&quoted, self.decoded.map(<[u8]>::to_vec)))
-            }
-            Some(b'n') => IdField::Value(Id::null()),
-            Some(b'-' | b'0'..=b'9') => IdField::Value(Id::number(self.raw)),
-            _ => IdField::WrongType,
-        }
-    }
-}
-
-/// The scalar that comes in pieces.
-#[derive(Debug, Default)]
-struct Catch {
-    /// How many bytes of it are kept; 0 where none are wanted.
-    cap: usize,
-    raw: Vec<u8>,
-    decoded: Vec<u8>,
-    decoder: TextDecoder,
-    string: bool,
-    escaped: bool,
-    overflow: bool,
-}
-
-impl Catch {
-    #[inline]
-    fn begin(&mut self, cap: usize, string: bool) {
-        self.cap = cap;
-        if cap > 0 {
-            self.raw.clear();
-            self.decoded.clear();
-            self.decoder = TextDecoder::default();
-            self.string = string;
-            self.escaped = false;
-            self.overflow = false;
-        }
-    }
-
-    #[inline]
-    fn run(&mut self, bytes: &[u8]) {
-        let room = self.cap.saturating_sub(self.raw.len());
-        self.overflow |= bytes.len() > room;
-        let piece = bytes.get(..bytes.len().min(room)).unwrap_or_default();
-        self.raw.extend_from_slice(piece);
-        if self.escaped {
-            self.decoder.run(piece, &mut self.decoded);
-        }
-    }
-
-    fn escape(&mut self, unit: u16, raw: &[u8]) {
-        if !self.escaped {
-            self.escaped = true;
-            self.decoded.extend_from_slice(&self.raw);
-        }
-        let room = self.cap.saturating_sub(self.raw.len());
-        self.overflow |= raw.len() > room;
-        if raw.len() <= room {
-            self.raw.extend_from_slice(raw);
-            self.decoder.escape(unit, &mut self.decoded);
-        }
-    }
-
-    fn end(&mut self) {
-        if self.escaped {
-            self.decoder.end(&mut self.decoded);
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -206,7 +120,7 @@ impl Watcher {
         }
         if self.batch {
             if self.members.is_empty() {
-                return Verdict::NotRpc("a batch without a message");
+                return Verdict::NotRpc(NO_MEMBER);
             }
             for member in &mut self.members {
                 member.lax = lax;
@@ -227,12 +141,20 @@ impl Watcher {
 
     /// A value that is no message stands where one should.
     fn strange_member(&mut self) {
-        if !self.batch {
-            self.stranger = Some("a message is an object");
-        } else if self.members.is_empty() && self.strangers == 0 {
-            self.stranger = Some("the members of a batch are objects");
+        if self.batch {
+            self.count_stranger();
         } else {
-            self.strangers += 1;
+            self.stranger = Some("a message is an object");
+        }
+    }
+
+    /// A batch may hold some, as long as it can still be one.
+    fn count_stranger(&mut self) {
+        self.strangers += 1;
+        if self.members.is_empty() && self.strangers > STRANGERS_FIRST {
+            self.stranger = Some(NO_MEMBER);
+        } else if self.members.len() + self.strangers > MAX_BATCH {
+            self.stranger = Some(TOO_MANY);
         }
     }
 
@@ -316,9 +238,9 @@ impl Watcher {
             return;
         }
         if self.current.kind == Kind::Stranger {
-            self.strangers += 1;
-        } else if self.members.len() >= MAX_BATCH {
-            self.stranger = Some("a batch of more than 10,000 messages");
+            self.count_stranger();
+        } else if self.members.len() + self.strangers >= MAX_BATCH {
+            self.stranger = Some(TOO_MANY);
         } else {
             self.members.push(self.current.clone());
         }
@@ -581,12 +503,6 @@ impl Sink for Watcher {
         }
         self.end_value(end, self.null);
     }
-}
-
-/// As much of the bytes as is kept, and whether that is not all.
-#[inline]
-fn cut(bytes: &[u8], cap: usize) -> (&[u8], bool) {
-    bytes.get(..cap).map_or((bytes, false), |piece| (piece, piece.len() < bytes.len()))
 }
 
 impl Envelope {

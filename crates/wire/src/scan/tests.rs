@@ -73,10 +73,33 @@ fn strangers_are_told_apart() {
 
 #[test]
 fn nothing_more_is_wanted_of_what_cannot_be_a_message() {
-    for prefix in ["[1,", "x", "[[", "12 ", "{]"] {
+    let floods =
+        ["1,", "\"a\",", "[],", "[[1]],", "{},", "{\"a\":1},", "null,"].map(|stranger| stranger.repeat(66));
+    let floods = floods.map(|strangers| format!("[{strangers}"));
+    for prefix in ["x", "12 ", "{]"].into_iter().chain(floods.iter().map(String::as_str)) {
         assert_eq!(Scanner::new().feed(prefix.as_bytes()), Feeding::NotRpc, "{prefix}");
     }
-    assert_eq!(Scanner::new().feed(b"[{\"a\""), Feeding::More);
+    for prefix in ["[{\"a\"", "[1,", "[[", "[[],{},\"a\",null,"] {
+        assert_eq!(Scanner::new().feed(prefix.as_bytes()), Feeding::More, "{prefix}");
+    }
+}
+
+#[test]
+fn strangers_before_the_first_member_do_not_void_a_batch() {
+    let member = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    for (json, count) in [
+        (format!("[5,{member}]"), 1),
+        (format!("[{{\"foo\":1}},5,{member}]"), 2),
+        (format!("[\"a\",[],[{{}}],null,{{}},{member},[{member}]]"), 6),
+        (format!("[{}{member}]", "1,".repeat(64)), 64),
+    ] {
+        let mut scanner = Scanner::new();
+        scanner.feed(json.as_bytes());
+        let Verdict::Batch { members, strangers } = scanner.finish() else { panic!("{json}") };
+        assert_eq!((members.len(), strangers), (1, count), "{json}");
+    }
+    let flood = format!("[{member}{}]", ",1".repeat(MAX_BATCH));
+    assert!(scan(&[flood.as_bytes()]).starts_with("NotRpc"));
 }
 
 #[test]
