@@ -213,3 +213,56 @@ fn a_repeated_member_leaves_nobody_waiting() -> Result<()> {
     goes_on(&mut session)?;
     session.finish().map(drop)
 }
+
+#[test]
+fn members_of_a_servers_batch_that_are_no_messages_are_cut_out_and_counted() -> Result<()> {
+    let script = r#"on tools/call/between -> send [{"foo":1},5,{"jsonrpc":"2.0","id":{id},"result":{"n":1.0}} , "x"]
+on tools/call/first -> send [5,{"jsonrpc":"2.0","id":{id},"result":{"n":1.0}}]"#;
+    for transport in [STDIO, FakeTransport::Http] {
+        let rig = Rig::new(TOOLWAY)?.instead("--log", "info").script(script);
+        let mut session = rig.start(transport)?;
+        session.client.handshake()?;
+        for (id, tool) in [("1", "between"), ("2", "first")] {
+            session.client.call(id, tool, "{}")?;
+            let line = String::from_utf8(session.client.answer(id).context(tool)?)?;
+            let member = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"n":1.0}}}}"#);
+            ensure!(line.trim_end() == format!("[{member}]") || line.trim_end() == member, "{tool}: {line}");
+        }
+        goes_on(&mut session)?;
+        session.client.close_stdin();
+        session.client.wait_exit(SOON)?;
+        let stderr = session.client.stderr();
+        // One for each line.
+        ensure!(stderr.contains("ignored_lines=2"), "{stderr}");
+        let (_, rest) = session.ended()?;
+        ensure!(rest.is_empty(), "more lines: {rest:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn members_of_a_clients_batch_that_are_no_messages_are_refused_one_by_one() -> Result<()> {
+    for transport in [STDIO, FakeTransport::Http] {
+        let mut session = ready(transport, "")?;
+        let members =
+            [r#""stranger""#, r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#, r#"{"foo":"stranger"}"#];
+        for member in members {
+            session.client.capture.sent(member.as_bytes());
+        }
+        session.client.send_uncaptured(format!("[{}]\n", members.join(",")).as_bytes())?;
+        for _ in 0..2 {
+            let line = session.client.line_that(SOON, "-32600", |l| l.windows(6).any(|w| w == b"-32600"))?;
+            ensure!(String::from_utf8_lossy(&line).contains("\"id\":null"), "{line:?}");
+        }
+        session.client.answer("9")?;
+        goes_on(&mut session)?;
+        let upstream = session.upstream()?;
+        let mut received = upstream.received();
+        received.extend(upstream.requests().into_iter().flat_map(|request| request.body));
+        let received = String::from_utf8_lossy(&received);
+        ensure!(!received.contains("stranger"), "{received}");
+        ensure!(received.contains(r#"[{"jsonrpc":"2.0","id":9,"method":"ping"}]"#), "{received}");
+        session.finish()?;
+    }
+    Ok(())
+}

@@ -8,7 +8,7 @@ use toolway_guard::{Action, Body, CallInfo, Intake, Taken};
 use toolway_wire::{Envelope, Kind, Verdict};
 
 use super::core::{Relay, failure};
-use super::parts::{Line, Part, utf8, whole_file};
+use super::parts::{Line, Part, slice, utf8, whole_file};
 use super::rewrite;
 use crate::pending::{Asked, Owed};
 use crate::record::Direction;
@@ -97,7 +97,7 @@ fn conclude<'a>(relay: &Relay, start: &[u8], taken: Taken<'a>) -> Line<'a> {
             let judged = judge(relay, message, start);
             one(relay, message, judged, &mut body).unwrap_or_else(|| pass(message, body))
         }
-        Verdict::Batch { members, .. } => batch(relay, members, body, start),
+        Verdict::Batch { members, strangers } => batch(relay, members, strangers, body, start),
     }
 }
 
@@ -169,9 +169,9 @@ fn ignore<'a>(relay: &Relay, start: &[u8], reason: &str) -> Line<'a> {
     let count = relay.counters.ignored_lines.fetch_add(1, Ordering::Relaxed);
     let text = String::from_utf8_lossy(start);
     if count < WARNED {
-        tracing::warn!(%reason, line = %text.escape_debug(), "ignored a line of the server that is no message");
+        tracing::warn!(%reason, line = %text.escape_debug(), "ignored what the server sent that is no message");
     } else {
-        tracing::debug!(%reason, line = %text.escape_debug(), "ignored a line of the server that is no message");
+        tracing::debug!(%reason, line = %text.escape_debug(), "ignored what the server sent that is no message");
     }
     Line::Nothing
 }
@@ -215,13 +215,22 @@ fn pass<'a>(message: &Envelope, body: Body<'a>) -> Line<'a> {
     })
 }
 
-/// A batch: its members are judged one by one, and the rest of its bytes stays.
-fn batch<'a>(relay: &Relay, members: &[Envelope], body: Body<'a>, start: &[u8]) -> Line<'a> {
+/// A batch: its members are judged one by one, and the rest of its bytes stays. What is no message is cut out of it.
+fn batch<'a>(
+    relay: &Relay,
+    members: &[Envelope],
+    strangers: usize,
+    body: Body<'a>,
+    start: &[u8],
+) -> Line<'a> {
+    if strangers > 0 {
+        ignore(relay, start, &format!("{strangers} members of its batch are no messages and were cut out"));
+    }
     let mut outcomes = Vec::with_capacity(members.len());
     for member in members {
         outcomes.push(member_outcome(relay, member, judge(relay, member, start), &body));
     }
-    if outcomes.iter().all(|outcome| matches!(outcome, Outcome::Pass)) {
+    if strangers == 0 && outcomes.iter().all(|outcome| matches!(outcome, Outcome::Pass)) {
         return Line::for_client(body).unwrap_or_else(|reason| lost_batch(members, &reason));
     }
     if outcomes.iter().all(|outcome| matches!(outcome, Outcome::Drop)) {
@@ -255,13 +264,6 @@ fn batch<'a>(relay: &Relay, members: &[Envelope], body: Body<'a>, start: &[u8]) 
     }
     parts.push(Part::Slice(b"]"));
     Line::Many(parts)
-}
-
-fn slice<'a>(bytes: &'a [u8], member: &Envelope) -> &'a [u8] {
-    let span = member.span();
-    let start = usize::try_from(span.start).unwrap_or(usize::MAX);
-    let end = usize::try_from(span.end).unwrap_or(usize::MAX);
-    bytes.get(start..end).unwrap_or_default()
 }
 
 fn lost_batch<'a>(members: &[Envelope], reason: &str) -> Line<'a> {

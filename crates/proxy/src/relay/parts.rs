@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use toolway_guard::{Body, GuardError, SpoolFile};
+use toolway_wire::Envelope;
 
 /// A piece of a line.
 #[derive(Debug)]
@@ -86,6 +87,14 @@ impl<'a> Line<'a> {
         batch.push(b'\n');
         Ok(())
     }
+}
+
+/// The bytes of one member of a batch.
+pub(super) fn slice<'a>(bytes: &'a [u8], member: &Envelope) -> &'a [u8] {
+    let span = member.span();
+    let start = usize::try_from(span.start).unwrap_or(usize::MAX);
+    let end = usize::try_from(span.end).unwrap_or(usize::MAX);
+    bytes.get(start..end).unwrap_or_default()
 }
 
 /// These bytes, as UTF-8.

@@ -176,7 +176,8 @@ impl Session {
         match self.uplink.finish() {
             Up::Nothing => {}
             Up::Answer(lines) => self.outbox.bytes(&lines),
-            Up::Forward { body, verdict, changed } => {
+            Up::Forward { body, verdict, changed, answers } => {
+                self.outbox.bytes(&answers);
                 let members = match verdict {
                     Verdict::Message(message) => Members::One(message.clone()),
                     Verdict::Batch { members, .. } => Members::Batch(members.to_vec()),

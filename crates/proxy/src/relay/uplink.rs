@@ -10,6 +10,7 @@ use toolway_wire::{
 };
 
 use super::core::{Relay, failure};
+use super::parts::slice;
 use super::rewrite;
 use crate::pending::Asked;
 use crate::record::Direction;
@@ -30,6 +31,8 @@ pub(super) enum Up<'a> {
         verdict: Verdict<'a>,
         /// The bytes that go instead.
         changed: Option<Vec<u8>>,
+        /// Lines that the client gets, each with its end; none where nothing is changed.
+        answers: Vec<u8>,
     },
     /// The client gets these lines, each with its end.
     Answer(Vec<u8>),
@@ -83,26 +86,46 @@ fn conclude<'a>(relay: &Relay, Taken { verdict, body }: Taken<'a>) -> Up<'a> {
         Verdict::NotRpc(reason) => Up::Answer(invalid(b"null", reason)),
         Verdict::Message(message) => match admit(relay, std::slice::from_ref(message), &body) {
             Ok(()) if message.kind() == Kind::Request => ask(relay, message, body, verdict),
-            Ok(()) => Up::Forward { body, verdict, changed: None },
+            Ok(()) => Up::Forward { body, verdict, changed: None, answers: Vec::new() },
             Err(lines) => Up::Answer(lines),
         },
-        Verdict::Batch { members, .. } => match admit(relay, members, &body) {
-            Ok(()) => Up::Forward { body, verdict, changed: None },
-            Err(lines) => Up::Answer(lines),
-        },
+        Verdict::Batch { members, strangers } => {
+            let admitted = admit(relay, members, &body);
+            // What is not JSON was refused as a whole.
+            let strangers = if members.iter().any(Envelope::is_lax) { 0 } else { strangers };
+            let answers = || invalid(b"null", "a member of the batch is no message").repeat(strangers);
+            match admitted {
+                Ok(()) => match without_strangers(members, strangers, &body) {
+                    Some(bytes) => Up::Forward { body, verdict, changed: Some(bytes), answers: answers() },
+                    None => Up::Forward { body, verdict, changed: None, answers: Vec::new() },
+                },
+                Err(lines) => Up::Answer([answers(), lines].concat()),
+            }
+        }
     }
+}
+
+/// A batch whose strangers are answered here, as it goes on. `None`: it goes on whole, because it has none, or because
+/// it is too large for memory: then they are for the upstream to answer.
+fn without_strangers(members: &[Envelope], strangers: usize, body: &Body<'_>) -> Option<Vec<u8>> {
+    let Body::Memory(bytes) = body else { return None };
+    if strangers == 0 {
+        return None;
+    }
+    let kept: Vec<&[u8]> = members.iter().map(|member| slice(bytes, member)).collect();
+    Some([b"[", kept.join(&b',').as_slice(), b"]"].concat())
 }
 
 /// A request that was admitted: it goes on, or is ours to answer.
 #[inline]
 fn ask<'a>(relay: &Relay, request: &Envelope, body: Body<'a>, verdict: Verdict<'a>) -> Up<'a> {
     if !relay.answers {
-        return Up::Forward { body, verdict, changed: None };
+        return Up::Forward { body, verdict, changed: None, answers: Vec::new() };
     }
     let answer = match rewrite::own_answer(relay, request, &body) {
         Some(answer) => answer,
         None => match rewrite::with_references(relay, request, &body) {
-            Ok(changed) => return Up::Forward { body, verdict, changed },
+            Ok(changed) => return Up::Forward { body, verdict, changed, answers: Vec::new() },
             Err(answer) => answer,
         },
     };

@@ -77,17 +77,20 @@ impl Up {
         match upward {
             Upward::Nothing => {}
             Upward::Answer(lines) => chunk.answers.extend_from_slice(&lines),
-            Upward::Forward { body, changed, .. } => match Line::changed(body, changed) {
-                Ok(line) => {
-                    let mut server = self.server.lock();
-                    let written = match server.as_mut() {
-                        Some(stdin) => line.write(&mut chunk.batch, false, stdin),
-                        None => Err(io::ErrorKind::BrokenPipe.into()),
-                    };
-                    chunk.failed = chunk.failed.take().or(written.err());
+            Upward::Forward { body, changed, answers, .. } => {
+                chunk.answers.extend_from_slice(&answers);
+                match Line::changed(body, changed) {
+                    Ok(line) => {
+                        let mut server = self.server.lock();
+                        let written = match server.as_mut() {
+                            Some(stdin) => line.write(&mut chunk.batch, false, stdin),
+                            None => Err(io::ErrorKind::BrokenPipe.into()),
+                        };
+                        chunk.failed = chunk.failed.take().or(written.err());
+                    }
+                    Err(reason) => chunk.failed = Some(io::Error::other(reason)),
                 }
-                Err(reason) => chunk.failed = Some(io::Error::other(reason)),
-            },
+            }
         }
     }
 
