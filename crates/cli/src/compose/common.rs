@@ -225,7 +225,7 @@ fn own_command(environment: &Environment) -> String {
 /// The binary that runs: on Linux the very file, even when an update has put another one in its place meanwhile.
 fn running_binary() -> Result<PathBuf, UsageError> {
     let running = PathBuf::from("/proc/self/exe");
-    if running.exists() {
+    if cfg!(target_os = "linux") && running.exists() {
         return Ok(running);
     }
     supervisor::own_binary()
