@@ -158,11 +158,6 @@ impl Lexer {
         self.consumed
     }
 
-    /// How many containers are open.
-    pub fn depth(&self) -> u32 {
-        self.depth
-    }
-
     /// The input used `NaN`, `Infinity`, `-Infinity` or a raw control character in a string.
     pub fn is_lax(&self) -> bool {
         self.lax

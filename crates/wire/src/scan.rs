@@ -117,11 +117,6 @@ impl Scanner {
         }
         self.watcher.verdict(self.lexer.is_lax())
     }
-
-    /// What is known so far of a message that will not be finished: its id and kind where they came already.
-    pub fn partial(&self) -> &Envelope {
-        self.watcher.current()
-    }
 }
 
 #[cfg(test)]

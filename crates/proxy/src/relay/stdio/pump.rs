@@ -38,7 +38,7 @@ impl Up {
         let mut buffer = vec![0; CHUNK];
         let mut chunk = Chunk::default();
         while let Some(length) = read(&mut input, &mut buffer) {
-            let mark = self.relay.pending().mark();
+            let mut mark = self.relay.pending().mark();
             let mut rest = buffer.get(..length).unwrap_or_default();
             while !rest.is_empty() {
                 let (line, after) = whole_line(rest, &lines);
@@ -52,6 +52,8 @@ impl Up {
                             chunk.batch.push(b'\n');
                             if chunk.batch.len() >= EARLY {
                                 self.deliver(&mut chunk, mark);
+                                // What has left is the server's to answer, whatever becomes of the rest.
+                                mark = self.relay.pending().mark();
                             }
                         }
                         upward => self.message(upward, &mut chunk),
