@@ -11,13 +11,14 @@ use serde_json::Value;
 use crate::workspace::Workspace;
 
 /// Licences that MIT OR Apache-2.0 software may be linked with.
-const LICENCES: [&str; 11] = [
+const LICENCES: [&str; 12] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
     "BSD-2-Clause",
     "BSD-3-Clause",
     "BSL-1.0",
+    "CC0-1.0",
     "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
@@ -29,7 +30,7 @@ const TWICE: [&str; 7] =
     ["foldhash", "getrandom", "syn", "thiserror", "thiserror-impl", "windows-link", "windows-sys"];
 /// Third-party crates of the binary on all platforms together, build and proc-macro crates included. Raise it with a
 /// reason in the commit.
-const BUDGET: usize = 190;
+const BUDGET: usize = 224;
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     if !arguments.is_empty() {

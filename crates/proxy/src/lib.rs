@@ -1,5 +1,6 @@
-//! The relay: one client, one server, every message whole.
+//! The relay: one client, one server, every message whole. The gateway: many servers behind one front.
 
+pub mod gateway;
 mod pending;
 mod record;
 mod relay;
