@@ -1,1 +1,5 @@
-//! Server definitions from the files of every MCP client: read, checked, merged, trusted, edited. Starts nothing.
+//! Server definitions from the files of every MCP client: read, checked, merged, trusted, edited. Starts no server.
+
+mod problem;
+
+pub use problem::{Position, Problem, Severity};
