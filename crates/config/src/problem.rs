@@ -64,7 +64,7 @@ impl Problem {
 
     /// In this file.
     #[must_use]
-    pub fn in_file(mut self, file: impl AsRef<Path>) -> Self {
+    pub fn file(mut self, file: impl AsRef<Path>) -> Self {
         file.as_ref().clone_into(&mut self.file);
         self
     }
@@ -78,21 +78,21 @@ impl Problem {
 
     /// In the entry of this server.
     #[must_use]
-    pub fn of_server(mut self, server: impl Into<String>) -> Self {
+    pub fn server(mut self, server: impl Into<String>) -> Self {
         self.server = Some(server.into());
         self
     }
 
     /// In this field.
     #[must_use]
-    pub fn in_field(mut self, field: impl Into<String>) -> Self {
+    pub fn field(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());
         self
     }
 
     /// With what to do about it.
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
@@ -145,11 +145,11 @@ mod tests {
     fn a_problem_says_where_who_what_and_what_to_do() {
         let at = Position { line: 5, column: 13, offset: 80 };
         let problem = Problem::error("neither command nor url")
-            .in_file("/h/.cursor/mcp.json")
+            .file("/h/.cursor/mcp.json")
             .at(at)
-            .of_server("typo")
-            .in_field("comand")
-            .with_hint("did you mean command?");
+            .server("typo")
+            .field("comand")
+            .hint("did you mean command?");
         assert_eq!(
             problem.to_string(),
             "/h/.cursor/mcp.json:5:13: server \"typo\": comand: neither command nor url (did you mean command?)"
