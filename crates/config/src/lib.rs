@@ -1,5 +1,7 @@
 //! Server definitions from the files of every MCP client: read, checked, merged, trusted, edited. Starts no server.
 
 mod problem;
+mod tree;
 
 pub use problem::{Position, Problem, Severity};
+pub use tree::{Format, Key, MAX_BYTES, MAX_DEPTH, Node, Value, read, read_bytes, read_tolerant};
