@@ -24,6 +24,7 @@ mod source;
 mod template;
 mod tree;
 mod trust;
+mod watch;
 
 pub use definition::{
     Auth, Content, Definition, HeaderCase, InheritEnv, Options, Placement, Protocol, ReadEntry, RemoteKind,
@@ -41,3 +42,4 @@ pub use problem::{Position, Problem, Severity};
 pub use source::{SettingSource, Source};
 pub use tree::{Format, Key, MAX_BYTES, MAX_DEPTH, Node, Value, read, read_bytes, read_tolerant};
 pub use trust::{Approval, TrustStore, Verdict};
+pub use watch::Watch;
