@@ -252,10 +252,10 @@ fn chain(file: &Path) -> Vec<PathBuf> {
         }
         paths.push(next);
     }
-    if let Ok(real) = file.canonicalize() {
-        if !paths.contains(&real) {
-            paths.push(real);
-        }
+    if let Ok(real) = file.canonicalize()
+        && !paths.contains(&real)
+    {
+        paths.push(real);
     }
     paths
 }

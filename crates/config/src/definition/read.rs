@@ -70,7 +70,7 @@ impl Definition {
         let unknown = rest.iter().chain(&told).filter(|(key, _)| !is_known(key));
         let unknown = unknown.map(|(key, value)| (key.name.clone(), value.to_json())).collect();
         let content = target
-            .map(|target| Content::Definition(Box::new(Definition { dialect, target, options, unknown })));
+            .map(|target| Content::Definition(Box::new(Self { dialect, target, options, unknown })));
         finish(reader, content)
     }
 }
@@ -153,7 +153,7 @@ fn target(reader: &mut Reader<'_>, at: Position, node: &Node) -> Option<Target> 
         (None, None) => {
             let typed = node.members().unwrap_or_default().iter();
             let near =
-                typed.filter_map(|(key, _)| Some((key, nearest(&key.name, &["command", "url"])?))).next();
+                typed.find_map(|(key, _)| Some((key, nearest(&key.name, &["command", "url"])?)));
             let problem = Problem::error("neither command nor url");
             let problem = match near {
                 Some((_, near)) => problem.hint(format!("did you mean {near}?")),
@@ -275,10 +275,10 @@ fn remote(
 ) -> Option<RemoteTarget> {
     let url_at = url.at;
     let url = reader.text(url, url_name)?;
-    if let Some(pieces) = parsed(reader, node, url_name, Field::Url, &url) {
-        if let Some((fault, hint)) = literal(&pieces).and_then(url_fault) {
-            reader.note(Problem::error(fault).hint(hint), url_at, url_name);
-        }
+    if let Some(pieces) = parsed(reader, node, url_name, Field::Url, &url)
+        && let Some((fault, hint)) = literal(&pieces).and_then(url_fault)
+    {
+        reader.note(Problem::error(fault).hint(hint), url_at, url_name);
     }
     let headers = given(node, "headers").map(|map| headers(reader, node, map)).unwrap_or_default();
     let auth = given(node, "auth").and_then(|auth| auth_of(reader, node, auth));
