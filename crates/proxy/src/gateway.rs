@@ -5,6 +5,7 @@ mod config;
 mod connection;
 mod lists;
 mod message;
+mod naming;
 mod state;
 mod upstream;
 
@@ -16,7 +17,8 @@ pub use config::{
 pub use connection::{
     Carrier, Connection, Eras, Exchange, Face, Known, Negotiated, OpenDetail, OpenError, Received, Shared,
 };
-pub use lists::{ListKind, RawLists};
+pub use lists::{ListKind, MAX_ITEMS, MAX_LIST_BYTES, MAX_PAGES, NextPage, Paging, RawLists};
 pub use message::{ClientMessage, Message, SessionId};
+pub use naming::{MAX_NAME_CHARS, MIN_NAME_CHARS, Naming, RESERVED_PREFIX};
 pub use state::{ServerState, Stage};
 pub use upstream::{Full, Upstream, UpstreamEvent, UpstreamId};
