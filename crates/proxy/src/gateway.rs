@@ -3,6 +3,7 @@
 mod config;
 mod message;
 mod state;
+pub mod translate;
 
 pub use config::{
     ChildTarget, Expose, GatewayConfig, Protocol, RemoteKind, RemoteTarget, ServerConfig, ServerEntry, Share,
