@@ -7,6 +7,7 @@ mod outlet;
 mod run;
 mod state;
 mod status;
+pub mod translate;
 
 pub use config::{
     ChildTarget, Expose, GatewayConfig, Protocol, RemoteKind, RemoteTarget, ServerConfig, ServerEntry, Share,
