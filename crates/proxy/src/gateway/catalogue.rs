@@ -116,8 +116,8 @@ impl Catalogue {
         Some(Route { server, definition })
     }
 
-    /// Whose resource that is: one that is listed, one that fits a template, one of the only server that has others
-    /// from the same place, or of the only server that has any. Templates by their own text too, for completions.
+    /// Whose resource that is: one that is listed, one that fits a template, one of a server that has others from
+    /// the same place, or of the only server that has any. Templates by their own text too, for completions.
     pub fn resource<'a>(&mut self, uri: &'a str) -> Option<ResourceRoute<'a>> {
         for kind in [ListKind::Resources, ListKind::Templates] {
             if let Some(route) = self.route(kind, uri) {
@@ -138,9 +138,10 @@ impl Catalogue {
             return Some(owned(server));
         }
         let origin = uri::origin(uri);
-        let near = self.only(|one| {
+        let near = |one: &ServerCatalogue| {
             resources(one).any(|definition| uri::origin(&definition.own).eq_ignore_ascii_case(origin))
-        });
+        };
+        let near = self.first_by_name(near);
         near.or_else(|| self.only(|one| resources(one).next().is_some())).map(owned)
     }
 
