@@ -2,6 +2,7 @@
 //! end. Sends nothing and judges no definition.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -86,6 +87,10 @@ pub struct RawLists {
     pub templates: Vec<Bytes>,
     /// What was not as it should be, for people: paging that was cut, a list that failed.
     pub notes: Vec<String>,
+    /// How long it may be kept, where the server says so (`ttlMs`, from 2026-07-28 on): the shortest of all pages.
+    pub ttl: Option<Duration>,
+    /// Another user may see something else (`cacheScope: "private"`, from 2026-07-28 on).
+    pub private: bool,
 }
 
 impl RawLists {
