@@ -1,8 +1,10 @@
 //! The gateway: many servers behind one front. Knows nothing of configuration files, command lines or the environment.
 
+mod catalogue;
 mod client;
 mod config;
 mod connection;
+mod filter;
 mod hub;
 mod lists;
 mod message;
@@ -15,6 +17,10 @@ pub mod translate;
 mod upstream;
 
 pub use client::{Alone, Client, ClientError, Companion, Happening};
+pub use catalogue::{
+    Catalogue, Changes, Definition, Difference, Digest, Hit, Pins, Refused, ResourceRoute, Route,
+    ServerCatalogue, Shaping,
+};
 pub use config::{
     ChildTarget, Expose, GatewayConfig, Protocol, RemoteKind, RemoteTarget, ServerConfig, ServerEntry, Share,
     Target, Timeouts, ToolFilter, Wait,
@@ -23,6 +29,7 @@ pub use connection::{
     Carrier, Connection, Eras, Exchange, Face, Known, Negotiated, OpenDetail, OpenError, Received, Shared,
 };
 pub use hub::{ClientEvent, Command, SessionOptions};
+pub use filter::Hidden;
 pub use lists::{ListKind, MAX_ITEMS, MAX_LIST_BYTES, MAX_PAGES, NextPage, Paging, RawLists};
 pub use message::{ClientMessage, Content, Message, SessionId};
 pub use naming::{MAX_NAME_CHARS, MIN_NAME_CHARS, Naming, RESERVED_PREFIX};
