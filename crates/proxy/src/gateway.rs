@@ -16,11 +16,11 @@ mod status;
 pub mod translate;
 mod upstream;
 
-pub use client::{Alone, Client, ClientError, Companion, Happening};
 pub use catalogue::{
     Catalogue, Changes, Definition, Difference, Digest, Hit, Pins, Refused, ResourceRoute, Route,
     ServerCatalogue, Shaping,
 };
+pub use client::{Alone, Client, ClientError, Companion, Happening};
 pub use config::{
     ChildTarget, Expose, GatewayConfig, Protocol, RemoteKind, RemoteTarget, ServerConfig, ServerEntry, Share,
     Target, Timeouts, ToolFilter, Wait,
@@ -28,8 +28,8 @@ pub use config::{
 pub use connection::{
     Carrier, Connection, Eras, Exchange, Face, Known, Negotiated, OpenDetail, OpenError, Received, Shared,
 };
-pub use hub::{ClientEvent, Command, SessionOptions};
 pub use filter::Hidden;
+pub use hub::{ClientEvent, Command, SessionOptions};
 pub use lists::{ListKind, MAX_ITEMS, MAX_LIST_BYTES, MAX_PAGES, NextPage, Paging, RawLists};
 pub use message::{ClientMessage, Content, Message, SessionId};
 pub use naming::{MAX_NAME_CHARS, MIN_NAME_CHARS, Naming, RESERVED_PREFIX};

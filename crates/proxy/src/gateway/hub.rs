@@ -51,7 +51,7 @@ use session::Session;
 
 pub(super) use effect::{Effect, Event};
 pub use event::{ClientEvent, Command, SessionOptions};
-pub(super) use work::{Done, Work};
+pub(super) use work::Done;
 
 type Fast<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 

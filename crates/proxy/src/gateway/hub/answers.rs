@@ -51,7 +51,9 @@ impl Hub {
 
     /// A large answer, or one that a rule may be for.
     fn guard(&mut self, instance: UpstreamId, id: FlightId, message: Message) {
-        let (Some(state), Some(flight)) = (self.instances.get(&instance), self.flights.get(id)) else { return };
+        let (Some(state), Some(flight)) = (self.instances.get(&instance), self.flights.get(id)) else {
+            return;
+        };
         let session = self.session_of(flight).and_then(|session| self.sessions.get(&session));
         let saved_as = session.map(|session| session.options.saved_as.as_str()).unwrap_or_default();
         let call = flight.call_info(&state.name, saved_as);
@@ -66,7 +68,15 @@ impl Hub {
             (Action::Replace { shape, limit }, content) => {
                 self.lists.saved = true;
                 let guard = state.guard.clone();
-                Work::Replace { flight: id, guard, envelope: Box::new(message.envelope), call, shape, limit, content }
+                Work::Replace {
+                    flight: id,
+                    guard,
+                    envelope: Box::new(message.envelope),
+                    call,
+                    shape,
+                    limit,
+                    content,
+                }
             }
         };
         // The answer is there; what it takes now is not the server's time.
@@ -134,7 +144,9 @@ impl Hub {
         if let Some(bytes) = message.content.bytes() {
             let bytes = match bytes_for_client(bytes, &message.envelope, asker.id.raw()) {
                 Some(bytes) => bytes,
-                None => error_response(asker.id.raw(), UPSTREAM_ERROR, "the answer has no place for an id", None),
+                None => {
+                    error_response(asker.id.raw(), UPSTREAM_ERROR, "the answer has no place for an id", None)
+                }
             };
             self.answer(asker, AnswerBytes(Payload::Bytes(bytes.into())));
         }

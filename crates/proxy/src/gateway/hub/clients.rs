@@ -27,7 +27,11 @@ impl Hub {
             ClientEvent::Message { session, message } => self.client_message(session, message, None),
             ClientEvent::Batch { session, messages } => self.client_batch(session, messages),
             ClientEvent::Dropped { session, request } => {
-                self.cancel_request(session, &request, Some("the client has closed the stream of this request"));
+                self.cancel_request(
+                    session,
+                    &request,
+                    Some("the client has closed the stream of this request"),
+                );
             }
             ClientEvent::Closed { session } => self.close_session(session),
         }
@@ -96,7 +100,10 @@ impl Hub {
             None => {
                 let about = envelope.id().cloned();
                 let is_answer = about.is_some() && request;
-                self.to_client(session, ClientMessage { about, is_answer, payload: Payload::Bytes(bytes.into()) });
+                self.to_client(
+                    session,
+                    ClientMessage { about, is_answer, payload: Payload::Bytes(bytes.into()) },
+                );
             }
         }
     }

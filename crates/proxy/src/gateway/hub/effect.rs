@@ -12,7 +12,10 @@ use crate::gateway::upstream::{UpstreamEvent, UpstreamId};
 
 /// Everything that happens to the hub.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "messages are the rule, and boxing them would cost an allocation")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "messages are the rule, and boxing them would cost an allocation"
+)]
 pub(in crate::gateway) enum Event {
     /// From a front.
     Client(ClientEvent),
@@ -30,7 +33,10 @@ pub(in crate::gateway) enum Event {
 
 /// What the hub wants done.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "messages are the rule, and boxing them would cost an allocation")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "messages are the rule, and boxing them would cost an allocation"
+)]
 pub(in crate::gateway) enum Effect {
     /// A message for a client.
     ToClient(SessionId, ClientMessage),

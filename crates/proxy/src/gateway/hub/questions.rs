@@ -94,8 +94,9 @@ impl Hub {
             match &flight.origin {
                 Origin::Client(asker) => match &asker.modern {
                     Some(facts) => {
-                        let able = capability
-                            .is_some_and(|capability| translate::declares(&facts.client.capabilities, capability));
+                        let able = capability.is_some_and(|capability| {
+                            translate::declares(&facts.client.capabilities, capability)
+                        });
                         if able && translate::may_ask(&flight.method) {
                             return Answerer::Round(*id);
                         }
@@ -108,7 +109,9 @@ impl Hub {
             }
         }
         let lacks = || match capability {
-            Some(capability) => format!("no client that can answer {method}: it needs the capability {capability}"),
+            Some(capability) => {
+                format!("no client that can answer {method}: it needs the capability {capability}")
+            }
             None => format!("no client that can answer {method}"),
         };
         if !calls.is_empty() {
@@ -117,7 +120,8 @@ impl Hub {
         if let Some(owner) = self.instances.get(&instance).and_then(|instance| instance.owner) {
             return if can(&owner) { Answerer::Client(owner) } else { Answerer::Nobody(lacks()) };
         }
-        let mut sessions = self.sessions.iter().filter(|(_, state)| state.client.is_some()).map(|(id, _)| *id);
+        let mut sessions =
+            self.sessions.iter().filter(|(_, state)| state.client.is_some()).map(|(id, _)| *id);
         match (sessions.next(), sessions.next()) {
             (Some(only), None) if can(&only) => Answerer::Client(only),
             (Some(_), Some(_)) => Answerer::Nobody(format!(
@@ -185,7 +189,10 @@ impl Hub {
             return;
         };
         let about = about.and_then(|flight| self.client_id(flight));
-        self.to_client(session, ClientMessage { about, is_answer: false, payload: Payload::Bytes(sent.into()) });
+        self.to_client(
+            session,
+            ClientMessage { about, is_answer: false, payload: Payload::Bytes(sent.into()) },
+        );
         if let Some(flight) = self.questions.get(ours).and_then(|question| question.about) {
             self.pause(flight);
         }
@@ -275,7 +282,8 @@ impl Hub {
     fn withdraw(&mut self, ids: Vec<FlightId>) {
         for id in ids {
             let Some(question) = self.questions.remove(id) else { continue };
-            let bytes = translate::cancelled(Digits::of(id.0).as_bytes(), Some("the server does not wait any more"));
+            let bytes =
+                translate::cancelled(Digits::of(id.0).as_bytes(), Some("the server does not wait any more"));
             let about = question.about.and_then(|flight| self.client_id(flight));
             let payload = Payload::Bytes(bytes.into());
             self.to_client(question.session, ClientMessage { about, is_answer: false, payload });

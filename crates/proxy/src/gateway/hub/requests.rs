@@ -103,10 +103,14 @@ impl Hub {
         if let Some((number, server)) = server {
             let state = self.state_of(number);
             if state != crate::gateway::state::ServerState::Connected {
-                let text = format!("the {noun} {name:?} is not available: server {:?} is {state}", server.name);
+                let text =
+                    format!("the {noun} {name:?} is not available: server {:?} is {state}", server.name);
                 return (text, true);
             }
-            return (format!("unknown {noun}: {name:?}: server {:?} has none of this name", server.name), false);
+            return (
+                format!("unknown {noun}: {name:?}: server {:?} has none of this name", server.name),
+                false,
+            );
         }
         (format!("unknown {noun}: {name:?}"), false)
     }
@@ -146,7 +150,9 @@ impl Hub {
                 let changed = splice::with_value(bytes, &path("uri"), &super::resources::quoted(&own));
                 self.deliver_changed(server, asker, changed);
             }
-            None => self.fail(&asker, INVALID_PARAMS, &format!("unknown reference for a completion: {uri:?}")),
+            None => {
+                self.fail(&asker, INVALID_PARAMS, &format!("unknown reference for a completion: {uri:?}"))
+            }
         }
     }
 
@@ -188,7 +194,9 @@ pub(super) fn in_memory(message: Message) -> Result<Message, String> {
                 match file.read_at(rest, at as u64) {
                     Ok(0) => return Err(format!("the message of {len} bytes was cut short")),
                     Ok(length) => at += length,
-                    Err(error) => return Err(format!("the message of {len} bytes cannot be read back: {error}")),
+                    Err(error) => {
+                        return Err(format!("the message of {len} bytes cannot be read back: {error}"));
+                    }
                 }
             }
             Ok(Message { content: Content::Bytes(whole.into()), envelope })

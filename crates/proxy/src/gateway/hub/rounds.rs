@@ -3,7 +3,7 @@
 //! Specification 2026-07-28, "Multi Round-Trip Requests".
 
 use toolway_transport::Payload;
-use toolway_wire::{Id, INVALID_PARAMS, Kind, METHOD_NOT_FOUND, UPSTREAM_ERROR, error_response};
+use toolway_wire::{INVALID_PARAMS, Id, Kind, METHOD_NOT_FOUND, UPSTREAM_ERROR, error_response};
 
 use super::call::{Flight, Origin, Question, Replies, Round, method_name};
 use super::flight::FlightId;
@@ -24,7 +24,11 @@ impl Hub {
         let method = message.envelope.method().unwrap_or_default().to_owned();
         let bytes = message.content.bytes().cloned().unwrap_or_default();
         let params = [toolway_wire::find::Step::Key("params")];
-        let asked = Asked { key: "toolway-1".to_owned(), params: splice::value(&bytes, &params).map(<[u8]>::to_vec), method };
+        let asked = Asked {
+            key: "toolway-1".to_owned(),
+            params: splice::value(&bytes, &params).map(<[u8]>::to_vec),
+            method,
+        };
         let Some(flight) = self.flights.get_mut(id) else { return };
         if let (Origin::Parked(_), Some(round)) = (&flight.origin, flight.round.as_deref_mut())
             && let Round::Held { more, .. } = round
@@ -85,7 +89,8 @@ impl Hub {
         let Some(retry) = translate::read_retry(bytes) else { return false };
         let Some(state) = retry.request_state.as_deref() else { return false };
         let Some(id) = self.held.get(state).copied() else { return false };
-        let same = self.flights.get(id).is_some_and(|flight| Some(&*flight.method) == message.envelope.method());
+        let same =
+            self.flights.get(id).is_some_and(|flight| Some(&*flight.method) == message.envelope.method());
         if !same {
             self.fail(asker, INVALID_PARAMS, "invalid params: requestState belongs to another request");
             return true;
@@ -103,7 +108,9 @@ impl Hub {
             let response = retry.responses.iter().find(|(name, _)| *name == key).map(|(_, result)| result);
             let bytes = match response {
                 Some(result) => translate::result_response(server_id.raw(), &legacy_result(result)),
-                None => error_response(server_id.raw(), UPSTREAM_ERROR, "the client did not answer this", None),
+                None => {
+                    error_response(server_id.raw(), UPSTREAM_ERROR, "the client did not answer this", None)
+                }
             };
             self.note(instance, bytes);
         }
@@ -178,7 +185,8 @@ impl Hub {
     /// A modern server asks a legacy client: each question is a request of its own, and then the call is sent again.
     pub(super) fn ask_again(&mut self, instance: UpstreamId, id: FlightId, message: &Message) {
         let name = self.name_of(instance);
-        let Some(required) = message.content.bytes().and_then(|bytes| translate::read_input_required(bytes)) else {
+        let Some(required) = message.content.bytes().and_then(|bytes| translate::read_input_required(bytes))
+        else {
             let text = format!("server {name:?} broke the protocol: input_required without anything to do");
             self.fail_flight(id, UPSTREAM_ERROR, &text);
             return;
@@ -189,7 +197,11 @@ impl Hub {
             Origin::Parked(_) | Origin::Hub => return,
         };
         let Some(Round::Again { times, state, open, responses, .. }) = flight.round.as_deref_mut() else {
-            self.fail_flight(id, UPSTREAM_ERROR, "the server asks in answer to a request that takes no questions");
+            self.fail_flight(
+                id,
+                UPSTREAM_ERROR,
+                "the server asks in answer to a request that takes no questions",
+            );
             return;
         };
         *times += 1;
@@ -237,13 +249,15 @@ impl Hub {
     /// A legacy client has answered one of the questions of a round.
     pub(super) fn round_answer(&mut self, id: FlightId, key: &str, method: &str, message: &Message) {
         let result = [toolway_wire::find::Step::Key("result")];
-        let answer = message.content.bytes().and_then(|bytes| splice::value(bytes, &result)).map(<[u8]>::to_vec);
+        let answer =
+            message.content.bytes().and_then(|bytes| splice::value(bytes, &result)).map(<[u8]>::to_vec);
         let answer = match (message.envelope.kind(), answer) {
             (Kind::Response, Some(answer)) => answer,
             // A person who refuses is an answer; a client that cannot do it ends the call.
             _ if method == "elicitation/create" => b"{\"action\":\"cancel\"}".to_vec(),
             _ => {
-                let text = format!("the client did not answer {method}, which the server needs for this call");
+                let text =
+                    format!("the client did not answer {method}, which the server needs for this call");
                 self.withdraw_about(id);
                 self.fail_flight(id, UPSTREAM_ERROR, &text);
                 return;
@@ -265,23 +279,26 @@ impl Hub {
 
     /// Sends a call again with the client's answers, under a new id.
     fn call_once_more(&mut self, id: FlightId) {
-        let Some(mut flight) = self.land(id) else { return };
+        // It stays counted in: a copy that was retired meanwhile goes on for it.
+        let Some(mut flight) = self.flights.remove(id) else { return };
         let Some(instance) = flight.instance else { return };
-        let Some(Round::Again { request, state, responses, .. }) = flight.round.as_deref_mut() else { return };
+        let Some(Round::Again { request, state, responses, .. }) = flight.round.as_deref_mut() else {
+            return;
+        };
         let answers: Vec<(&str, &[u8])> =
             responses.iter().map(|(key, result)| (key.as_str(), result.as_slice())).collect();
         let bytes = translate::retry(request, &answers, state.as_deref());
         flight.deadline.moved = self.now;
         let is_up = self.era(instance).is_some();
-        let Some(again) = self.take_off(flight) else { return };
+        self.sweep_by(flight.deadline.end());
+        let Some(again) = self.flights.insert(flight) else { return };
         if !is_up {
             let name = self.name_of(instance);
             self.fail_flight(again, UPSTREAM_ERROR, &format!("server {name:?} is gone"));
             return;
         }
-        let made = rescan(bytes.into()).and_then(|message| {
-            super::send::outbound(message, Digits::of(again.0).as_bytes(), None, true)
-        });
+        let made = rescan(bytes.into())
+            .and_then(|message| super::send::outbound(message, Digits::of(again.0).as_bytes(), None, true));
         match made {
             // The token in it is the one of the first call, and not the client's.
             Some((outbound, _)) => self.effects.push(Effect::ToServer(instance, outbound)),

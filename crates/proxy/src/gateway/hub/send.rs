@@ -119,8 +119,15 @@ impl Hub {
     }
 
     /// Sends a request that is counted in, in the era of the server.
-    pub(super) fn send(&mut self, instance: UpstreamId, id: FlightId, message: Message, rename: Option<&[u8]>) {
-        let Some(modern_server) = self.instances.get(&instance).map(super::server::Instance::is_modern) else {
+    pub(super) fn send(
+        &mut self,
+        instance: UpstreamId,
+        id: FlightId,
+        message: Message,
+        rename: Option<&[u8]>,
+    ) {
+        let Some(modern_server) = self.instances.get(&instance).map(super::server::Instance::is_modern)
+        else {
             return;
         };
         let Some(flight) = self.flights.get(id) else { return };
@@ -143,7 +150,11 @@ impl Hub {
         let digits = Digits::of(id.0);
         let sent = message.and_then(|message| outbound(message, digits.as_bytes(), rename, token));
         let Some((outbound, own_token)) = sent else {
-            self.fail_flight(id, toolway_wire::INVALID_PARAMS, "invalid params: the request has no params object");
+            self.fail_flight(
+                id,
+                toolway_wire::INVALID_PARAMS,
+                "invalid params: the request has no params object",
+            );
             return;
         };
         if let Some(flight) = self.flights.get_mut(id) {
@@ -250,5 +261,8 @@ pub(super) fn outbound(
     // What stands in it escaped is decoded for the header that a server over HTTP gets.
     let name = rename.and_then(|json| toolway_wire::find::string(json, 0..json.len()));
     let envelope = message.envelope.readdressed(own_id, name.as_deref(), made.params);
-    Some((Outbound { payload: Payload::Bytes(made.bytes.into()), members: Members::One(envelope) }, made.token))
+    Some((
+        Outbound { payload: Payload::Bytes(made.bytes.into()), members: Members::One(envelope) },
+        made.token,
+    ))
 }

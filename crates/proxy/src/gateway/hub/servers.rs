@@ -69,7 +69,9 @@ impl Hub {
 
     /// A copy that is up, or may come up by itself.
     fn usable(&self, id: UpstreamId) -> Result<UpstreamId, String> {
-        let Some(instance) = self.instances.get(&id) else { return Err("the server is not known".to_owned()) };
+        let Some(instance) = self.instances.get(&id) else {
+            return Err("the server is not known".to_owned());
+        };
         match &instance.state {
             _ if instance.negotiated.is_some() => Ok(id),
             ServerState::Starting | ServerState::Connected => Ok(id),
@@ -80,7 +82,12 @@ impl Hub {
     }
 
     /// Starts a copy.
-    pub(super) fn start(&mut self, number: usize, config: &Arc<ServerConfig>, owner: Option<SessionId>) -> UpstreamId {
+    pub(super) fn start(
+        &mut self,
+        number: usize,
+        config: &Arc<ServerConfig>,
+        owner: Option<SessionId>,
+    ) -> UpstreamId {
         self.started += 1;
         let id = UpstreamId(self.started);
         let guard = match config.max_response_chars {
@@ -138,7 +145,8 @@ impl Hub {
             UpstreamEvent::Up(negotiated) => self.server_up(id, negotiated),
             UpstreamEvent::Lists(lists) => self.server_lists(id, lists),
             UpstreamEvent::Failed { ids, failure } => {
-                let name = self.instances.get(&id).map(|instance| Arc::clone(&instance.name)).unwrap_or_default();
+                let name =
+                    self.instances.get(&id).map(|instance| Arc::clone(&instance.name)).unwrap_or_default();
                 for flight in ids.iter().filter_map(splice::number).map(FlightId) {
                     if self.flights.get(flight).is_some_and(|flight| flight.instance == Some(id)) {
                         let text = format!("server {name:?}: {}", failure.message);
@@ -168,7 +176,9 @@ impl Hub {
         let Some(instance) = self.instances.get_mut(&id) else { return };
         instance.state = state.clone();
         let (number, retired) = (instance.server, instance.retired);
-        if let ServerState::Failed { .. } | ServerState::NeedsAuth { .. } | ServerState::NeedsInput { .. } = state {
+        if let ServerState::Failed { .. } | ServerState::NeedsAuth { .. } | ServerState::NeedsInput { .. } =
+            state
+        {
             let name = Arc::clone(&instance.name);
             let waiting = std::mem::take(&mut instance.waiting);
             for waiting in waiting {
@@ -210,7 +220,8 @@ impl Hub {
         instance.listen = None;
         let name = Arc::clone(&instance.name);
         let waiting: BTreeSet<FlightId> = instance.waiting.iter().map(|waiting| waiting.flight).collect();
-        let lost = self.flights.iter().filter(|(at, flight)| flight.instance == Some(id) && !waiting.contains(at));
+        let lost =
+            self.flights.iter().filter(|(at, flight)| flight.instance == Some(id) && !waiting.contains(at));
         let mut lost: Vec<(u64, FlightId)> = lost.map(|(at, flight)| (flight.sequence, at)).collect();
         lost.sort_unstable();
         let text = format!("server {name:?} did not answer: {reason}");
@@ -225,9 +236,10 @@ impl Hub {
         let idle = self.instances.get(&id).is_some_and(|instance| {
             instance.retired
                 && instance.waiting.is_empty()
-                && !self.flights.iter().any(|(_, flight)| {
-                    flight.instance == Some(id) && !matches!(flight.origin, Origin::Hub)
-                })
+                && !self
+                    .flights
+                    .iter()
+                    .any(|(_, flight)| flight.instance == Some(id) && !matches!(flight.origin, Origin::Hub))
         });
         if idle {
             self.stop_instance(id);

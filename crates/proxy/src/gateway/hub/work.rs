@@ -94,7 +94,8 @@ fn replace(
         Some(replaced) => Ok(replaced),
         None => {
             let message = Message { content: Content::Held(Box::new(body)), envelope: Envelope::default() };
-            in_memory(message).map(|message| message.content.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default())
+            in_memory(message)
+                .map(|message| message.content.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default())
         }
     }
 }
