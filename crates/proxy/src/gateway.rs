@@ -11,14 +11,15 @@ mod message;
 mod naming;
 mod outlet;
 mod run;
+mod search;
 mod state;
 mod status;
 pub mod translate;
 mod upstream;
 
 pub use catalogue::{
-    Catalogue, Changes, Definition, Difference, Digest, Hit, Pins, Refused, ResourceRoute, Route,
-    ServerCatalogue, Shaping,
+    Catalogue, CatalogueDisk, Changes, Definition, Difference, Digest, Hit, Kept, Pins, Refused,
+    ResourceRoute, Route, ServerCatalogue, Shaping,
 };
 pub use client::{Alone, Client, ClientError, Companion, Happening};
 pub use config::{
@@ -35,6 +36,10 @@ pub use message::{ClientMessage, Content, Message, SessionId};
 pub use naming::{MAX_NAME_CHARS, MIN_NAME_CHARS, Naming, RESERVED_PREFIX};
 pub use outlet::{Outlet, Sink, outlet};
 pub use run::{ClientSession, GatewayHandle};
+pub use search::{
+    CALL_TOOL, CallRequest, SEARCH_TOOL, SearchRequest, call_definition, no_such_tool, search_definition,
+    search_result,
+};
 pub use state::{ServerState, Stage};
 pub use status::Status;
 pub use upstream::{Full, Upstream, UpstreamEvent, UpstreamId};

@@ -2,6 +2,7 @@
 //! client names to the server and its own name. Pure but for `disk`; never splits a name to find its server.
 
 mod definition;
+mod disk;
 mod index;
 mod members;
 mod merged;
@@ -13,7 +14,7 @@ mod uri;
 mod words;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -22,6 +23,7 @@ use toolway_guard::Glob;
 use merged::Merged;
 
 pub use definition::Definition;
+pub use disk::{CatalogueDisk, Kept};
 pub use index::Hit;
 pub use pins::{Difference, Digest, Pins};
 pub use refused::Refused;
@@ -84,8 +86,9 @@ impl Catalogue {
 
     /// Puts in what a server has now.
     pub fn set(&mut self, server: usize, catalogue: Arc<ServerCatalogue>) -> Changes {
-        let before = self.servers.insert(server, Arc::clone(&catalogue));
-        self.changed(before.as_deref(), Some(&catalogue))
+        let after = Arc::clone(&catalogue);
+        let before = self.servers.insert(server, catalogue);
+        self.changed(before.as_deref(), Some(&after))
     }
 
     /// Takes a server out.
@@ -173,8 +176,7 @@ impl Catalogue {
 
     /// The tools that fit a question, best first, of all servers or of one. Only what can be called.
     pub fn find_tools(&mut self, question: &str, server: Option<&str>) -> Vec<Hit> {
-        let merged = self.merged(ListKind::Tools);
-        let lost = merged.lost.clone();
+        let lost = self.unreachable();
         let servers: Vec<_> = self
             .servers()
             .filter(|(_, catalogue)| server.is_none_or(|name| catalogue.server() == name))
@@ -183,6 +185,11 @@ impl Catalogue {
         let mut hits = index::rank(&servers, question);
         hits.retain(|hit| !lost.contains(&(hit.server, hit.at)));
         hits
+    }
+
+    /// Tools that have to do without their name, as (server, place): they can neither be called nor found.
+    pub(super) fn unreachable(&mut self) -> HashSet<(usize, usize)> {
+        self.merged(ListKind::Tools).lost.clone()
     }
 
     fn merged(&mut self, kind: ListKind) -> &Merged {
