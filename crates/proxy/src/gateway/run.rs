@@ -55,6 +55,11 @@ impl GatewayHandle {
         status.await.unwrap_or_default()
     }
 
+    /// Waits until the gateway has ended. Dropping the future loses nothing.
+    pub async fn ended(&self) {
+        self.clients.closed().await;
+    }
+
     /// Ends all servers and waits until nothing is left.
     pub async fn shutdown(&self) {
         self.commands.send(Command::Shutdown).await.ok();
@@ -83,6 +88,22 @@ impl ClientSession {
                 Ok(())
             }
             Err(_) => Err(message),
+        }
+    }
+
+    /// Waits until a message may be handed over, or the gateway has ended. Dropping the future loses nothing.
+    pub async fn ready(&self) {
+        drop(self.clients.reserve().await);
+    }
+
+    /// As [`ClientSession::send_batch`], without waiting; an error gives the messages back.
+    pub fn try_send_batch(&self, messages: Vec<Message>) -> Result<(), Vec<Message>> {
+        match self.clients.try_reserve() {
+            Ok(permit) => {
+                permit.send(ClientEvent::Batch { session: self.id, messages });
+                Ok(())
+            }
+            Err(_) => Err(messages),
         }
     }
 
