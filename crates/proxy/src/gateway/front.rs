@@ -7,3 +7,6 @@ mod stdio;
 
 pub use http::{HttpFront, HttpFrontConfig, MAX_BODY, ServerTls, server_tls};
 pub use stdio::{StdioFront, serve_stdio};
+
+#[cfg(test)]
+mod tests;
