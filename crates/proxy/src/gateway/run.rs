@@ -67,6 +67,13 @@ impl GatewayHandle {
         Self { clients, commands, closings, sessions: Arc::new(AtomicU64::new(1)), tasks }
     }
 
+    /// A handle whose hub is played by a test.
+    #[cfg(test)]
+    pub(super) fn played(clients: mpsc::Sender<ClientEvent>, closings: Arc<Notify>) -> Self {
+        let (commands, _) = mpsc::channel(1);
+        Self { clients, commands, closings, sessions: Arc::new(AtomicU64::new(1)), tasks: TaskTracker::new() }
+    }
+
     /// Opens a session. It ends when it is dropped. `None`: the gateway has ended.
     pub async fn open(&self, options: SessionOptions) -> Option<ClientSession> {
         let session = SessionId(self.sessions.fetch_add(1, Ordering::Relaxed));

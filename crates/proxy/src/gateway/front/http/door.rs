@@ -65,7 +65,7 @@ impl Door {
         let named: Authority = host.parse().map_err(|_| Refused::Host)?;
         let in_target = request.uri.authority();
         for authority in std::iter::once(&named).chain(in_target) {
-            if !self.is_ours(authority.host(), local) {
+            if authority.as_str().contains('@') || !self.is_ours(authority.host(), local) {
                 return Err(Refused::Host);
             }
         }
@@ -175,7 +175,7 @@ mod tests {
             ("127.0.0.1", "[::1]:8080", false),
             ("127.0.0.1", "0.0.0.0", false),
             ("127.0.0.1", "2130706433", false),
-            ("127.0.0.1", "user@127.0.0.1", true),
+            ("127.0.0.1", "user@127.0.0.1", false),
             ("127.0.0.1", "", false),
             ("::1", "[::1]:8080", true),
             ("::1", "localhost", true),

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -11,7 +10,6 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use toolway_guard::{Guard, GuardConfig};
 use toolway_transport::Payload;
 use toolway_wire::{Id, Kind, error_response};
@@ -43,18 +41,11 @@ impl Played {
         let directory = tempfile::tempdir().unwrap();
         let guard = Arc::new(Guard::new(GuardConfig::new(directory.path().join("saved"))));
         let (clients, events) = mpsc::channel(16);
-        let (commands, _) = mpsc::channel(1);
         let closings = Arc::new(Notify::new());
         let (tell, seen) = mpsc::channel(10_000);
         let mut tasks = JoinSet::new();
         tasks.spawn(play(events, Arc::clone(&closings), tell));
-        let gateway = GatewayHandle {
-            clients,
-            commands,
-            closings,
-            sessions: Arc::new(AtomicU64::new(0)),
-            tasks: TaskTracker::new(),
-        };
+        let gateway = GatewayHandle::played(clients, closings);
         Self { gateway, guard, port: 0, end: CancellationToken::new(), seen, tasks, _directory: directory }
     }
 
