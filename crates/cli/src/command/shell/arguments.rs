@@ -98,6 +98,12 @@ pub(crate) fn build(words: &[Word], input_schema: &Value) -> Result<Built, Wrong
         .with_hint(Some(format!("add {}", form.join(" ")))))
 }
 
+/// The arguments of a schema as rows for a person: name, type, what it is.
+pub(crate) fn rows(input_schema: &Value) -> Vec<Vec<String>> {
+    let schema = Schema::new(input_schema);
+    schema.names().into_iter().map(|name| schema.row(name)).collect()
+}
+
 fn object(text: &str, from: &str) -> Result<Map<String, Value>, Wrong> {
     match serde_json::from_str(text) {
         Ok(Value::Object(members)) => Ok(members),
