@@ -3,10 +3,15 @@
 mod client;
 mod config;
 mod connection;
+mod hub;
 mod lists;
 mod message;
 mod naming;
+mod outlet;
+mod run;
 mod state;
+mod status;
+pub mod translate;
 mod upstream;
 
 pub use client::{Alone, Client, ClientError, Companion, Happening};
@@ -17,8 +22,12 @@ pub use config::{
 pub use connection::{
     Carrier, Connection, Eras, Exchange, Face, Known, Negotiated, OpenDetail, OpenError, Received, Shared,
 };
+pub use hub::{ClientEvent, Command, SessionOptions};
 pub use lists::{ListKind, MAX_ITEMS, MAX_LIST_BYTES, MAX_PAGES, NextPage, Paging, RawLists};
-pub use message::{ClientMessage, Message, SessionId};
+pub use message::{ClientMessage, Content, Message, SessionId};
 pub use naming::{MAX_NAME_CHARS, MIN_NAME_CHARS, Naming, RESERVED_PREFIX};
+pub use outlet::{Outlet, Sink, outlet};
+pub use run::{ClientSession, GatewayHandle};
 pub use state::{ServerState, Stage};
+pub use status::Status;
 pub use upstream::{Full, Upstream, UpstreamEvent, UpstreamId};
