@@ -9,6 +9,7 @@ mod load;
 mod policy;
 mod problem;
 mod source;
+mod tree;
 
 pub use definition::{
     Auth, Definition, HeaderCase, InheritEnv, Options, Placement, Protocol, RemoteKind, RemoteTarget, Share,
@@ -22,3 +23,4 @@ pub use load::{LoadOptions, Resolved, TrustMode};
 pub use policy::{Policy, Rule};
 pub use problem::{Position, Problem, Severity};
 pub use source::{SettingSource, Source};
+pub use tree::{Format, Key, MAX_BYTES, MAX_DEPTH, Node, Value, read, read_bytes, read_tolerant};
