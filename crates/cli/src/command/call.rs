@@ -18,10 +18,12 @@ fn call(args: &CallArgs) -> Result<Exit, Refusal> {
     let shell = Shell::new(&args.talk)?;
     let (config, words) = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
     let Some((tool, words)) = words.split_first() else {
-        return Err(Refusal::usage("TOOL is missing").with_hint(format!("toolway tools {} shows them", config.name)));
+        return Err(
+            Refusal::usage("TOOL is missing").with_hint(format!("toolway tools {} shows them", config.name))
+        );
     };
     let words = read_words(words)?;
-    let result = shell.block_on(async {
+    let result = Shell::block_on(async {
         let mut session = shell.open(&config).await?;
         let answer = one(&mut session, tool, &words).await;
         session.close().await;
@@ -29,18 +31,14 @@ fn call(args: &CallArgs) -> Result<Exit, Refusal> {
     })?;
     if shell.json {
         let mut out = std::io::stdout().lock();
-        writeln!(out, "{:#}", result)?;
+        writeln!(out, "{result:#}")?;
         return Ok(exit(&result));
     }
     let shelf = shell.shelf(args.save_to.as_deref(), &[&config.name, tool]);
     show(&result, &shell.terminal, &shelf)
 }
 
-async fn one(
-    session: &mut Session,
-    tool: &str,
-    words: &[Word],
-) -> Result<Value, Refusal> {
+async fn one(session: &mut Session, tool: &str, words: &[Word]) -> Result<Value, Refusal> {
     let lists = session.lists().await?;
     let tools = definitions(&lists.tools);
     let definition = find_tool(session.name(), tool, &tools)?;

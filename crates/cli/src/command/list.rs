@@ -38,7 +38,7 @@ fn list(args: &ListArgs) -> Result<Exit, Refusal> {
             let config = entry.plan.as_ref().ok()?;
             Some((index, shell.timed(config)))
         });
-        let started = shell.block_on(start_all(&shell, configs.collect(), Wanted::Lists))?;
+        let started = Shell::block_on(start_all(&shell, configs.collect(), Wanted::Lists))?;
         for started in started {
             if let Some(row) = rows.get_mut(started.index) {
                 row.add(&started);

@@ -51,10 +51,12 @@ fn ping(args: &PingArgs) -> Result<Exit, Refusal> {
         return Err(Refusal::usage("no server is configured that could be asked")
             .with_hint("toolway list shows what is configured, and why it is not started"));
     }
-    let configs = asked.iter().enumerate().filter_map(|(index, asked)| {
-        Some((index, Arc::clone(asked.plan.as_ref().ok()?)))
-    });
-    let mut started = shell.block_on(start_all(&shell, configs.collect(), Wanted::Ping))?.into_iter().peekable();
+    let configs = asked
+        .iter()
+        .enumerate()
+        .filter_map(|(index, asked)| Some((index, Arc::clone(asked.plan.as_ref().ok()?))));
+    let mut started =
+        Shell::block_on(start_all(&shell, configs.collect(), Wanted::Ping))?.into_iter().peekable();
     let mut answers = Vec::new();
     for (index, asked) in asked.into_iter().enumerate() {
         let answer = started.next_if(|started| started.index == index);
@@ -73,15 +75,21 @@ fn ping(args: &PingArgs) -> Result<Exit, Refusal> {
 fn print(shell: &Shell, answers: &[(String, ServerState, Option<Started>)]) -> Result<(), Refusal> {
     let mut out = std::io::stdout().lock();
     if shell.json {
-        let servers: Vec<Value> = answers.iter().map(|(name, state, answer)| described(name, state, answer.as_ref())).collect();
+        let servers: Vec<Value> =
+            answers.iter().map(|(name, state, answer)| described(name, state, answer.as_ref())).collect();
         writeln!(out, "{:#}", json!({ "schema": 1, "servers": servers }))?;
         return Ok(());
     }
     for (name, state, answer) in answers {
-        let line = match answer.as_ref().and_then(|answer| Some((answer.ping?, answer.negotiated.as_ref()?))) {
+        let line = match answer.as_ref().and_then(|answer| Some((answer.ping?, answer.negotiated.as_ref()?)))
+        {
             Some((time, negotiated)) => {
                 let milliseconds = time.as_secs_f64() * 1000.0;
-                format!("{name}: {milliseconds:.1} ms ({}, {})", negotiated.version, negotiated.carrier.name())
+                format!(
+                    "{name}: {milliseconds:.1} ms ({}, {})",
+                    negotiated.version,
+                    negotiated.carrier.name()
+                )
             }
             None => format!("{name}: {state}"),
         };

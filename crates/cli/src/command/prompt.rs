@@ -1,10 +1,13 @@
 //! `toolway prompt`: one prompt with its arguments put in, or the list of them.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use super::shell::{Definition, Refusal, Session, Shell, Word, build, definitions, find_prompt, read_words, told};
+use super::shell::{
+    Definition, Refusal, Session, Shell, Word, build, definitions, find_prompt, read_words, told,
+};
 use crate::args::PromptArgs;
 use crate::exit::Exit;
 use crate::show::{Shown, one_line, safe, show_block};
@@ -19,7 +22,7 @@ fn prompt(args: &PromptArgs) -> Result<Exit, Refusal> {
     let shell = Shell::new(&args.talk)?;
     let (config, words) = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
     let Some((name, words)) = words.split_first() else {
-        let lists = shell.block_on(async {
+        let lists = Shell::block_on(async {
             let mut session = shell.open(&config).await?;
             let lists = session.lists().await;
             session.close().await;
@@ -28,7 +31,7 @@ fn prompt(args: &PromptArgs) -> Result<Exit, Refusal> {
         return list(&shell, &definitions(&lists.prompts), &lists.notes);
     };
     let words = read_words(words)?;
-    let result = shell.block_on(async {
+    let result = Shell::block_on(async {
         let mut session = shell.open(&config).await?;
         let result = one(&mut session, name, &words).await;
         session.close().await;
@@ -45,11 +48,13 @@ fn prompt(args: &PromptArgs) -> Result<Exit, Refusal> {
         if messages.len() > 1 {
             // One message is its text; several need their speakers.
             let role = message.get("role").and_then(Value::as_str).unwrap_or("message");
-            shown.out.push_str(&format!("{}:\n", one_line(role, 40)));
+            writeln!(shown.out, "{}:", one_line(role, 40)).unwrap_or_default();
         }
         let content = message.get("content").unwrap_or(&Value::Null);
         let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
-        blocks.iter().for_each(|block| show_block(&mut shown, block, &shell.terminal, &shelf));
+        for block in blocks {
+            show_block(&mut shown, block, &shell.terminal, &shelf);
+        }
     }
     std::io::stdout().lock().write_all(shown.out.as_bytes())?;
     for note in &shown.notes {

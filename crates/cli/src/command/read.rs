@@ -22,7 +22,7 @@ fn read(args: &ReadArgs) -> Result<Exit, Refusal> {
     let shell = Shell::new(&args.talk)?;
     let (config, words) = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
     let Some(uri) = words.first() else {
-        let lists = shell.block_on(async {
+        let lists = Shell::block_on(async {
             let mut session = shell.open(&config).await?;
             let lists = session.lists().await;
             session.close().await;
@@ -33,7 +33,7 @@ fn read(args: &ReadArgs) -> Result<Exit, Refusal> {
     if words.len() > 1 {
         return Err(Refusal::usage("one URI at a time"));
     }
-    let result = shell.block_on(async {
+    let result = Shell::block_on(async {
         let mut session = shell.open(&config).await?;
         let mut voice = session.voice(uri);
         let result = session.read(uri, &mut voice).await;
@@ -80,7 +80,9 @@ fn list(shell: &Shell, lists: &RawLists) -> Result<Exit, Refusal> {
     let (resources, templates) = (definitions(&lists.resources), definitions(&lists.templates));
     let mut out = std::io::stdout().lock();
     if shell.json {
-        let raw = |list: &[super::shell::Definition]| -> Vec<Value> { list.iter().map(|own| own.0.clone()).collect() };
+        let raw = |list: &[super::shell::Definition]| -> Vec<Value> {
+            list.iter().map(|own| own.0.clone()).collect()
+        };
         let page = json!({
             "schema": 1, "resources": raw(&resources), "resourceTemplates": raw(&templates), "notes": lists.notes
         });

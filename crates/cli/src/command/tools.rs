@@ -1,5 +1,6 @@
 //! `toolway tools`: the tools of a server or of all, and one tool with its arguments.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ fn tools(args: &ToolsArgs) -> Result<Exit, Refusal> {
         return all(&shell, args);
     }
     let (config, words) = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
-    let lists = shell.block_on(async {
+    let lists = Shell::block_on(async {
         let mut session = shell.open(&config).await?;
         let lists = session.lists().await;
         session.close().await;
@@ -69,16 +70,15 @@ fn all(shell: &Shell, args: &ToolsArgs) -> Result<Exit, Refusal> {
         return Err(Refusal::usage("no server is configured that may be started")
             .with_hint("toolway list shows what is configured, and why it is not started"));
     }
-    let started = shell.block_on(start_all(shell, configs, Wanted::Lists))?;
+    let started = Shell::block_on(start_all(shell, configs, Wanted::Lists))?;
     let (mut offers, mut refusal) = (Vec::new(), None);
     for started in started {
         let Some(Ok(config)) = servers.entries.get(started.index).map(|entry| &entry.plan) else { continue };
-        match started.lists {
-            Some(lists) => offers.push(offer(config, lists)),
-            None => {
-                note(&format!("{}: {}", config.name, started.state));
-                refusal.get_or_insert_with(|| Refusal::state(&config.name, &started.state));
-            }
+        if let Some(lists) = started.lists {
+            offers.push(offer(config, lists));
+        } else {
+            note(&format!("{}: {}", config.name, started.state));
+            refusal.get_or_insert_with(|| Refusal::state(&config.name, &started.state));
         }
     }
     match refusal {
@@ -144,14 +144,14 @@ fn one(shell: &Shell, offer: &Offer, tool: &str) -> Result<Exit, Refusal> {
     }
     let mut page = format!("{} {}\n", offer.name, found.name());
     if let Some(text) = found.text("description") {
-        page.push_str(&format!("\n{}\n", text.trim()));
+        write!(page, "\n{}\n", text.trim()).unwrap_or_default();
     }
     let arguments = found.arguments();
     if !arguments.is_empty() {
         page.push_str("\nArguments:\n");
         page.push_str(&columns(&[Align::Left, Align::Left, Align::Left], &arguments));
     }
-    page.push_str(&format!("\ntoolway call {} {}{}\n", offer.name, found.name(), found.example()));
+    write!(page, "\ntoolway call {} {}{}\n", offer.name, found.name(), found.example()).unwrap_or_default();
     let page = if shell.terminal.out { safe(&page) } else { page.into() };
     out.write_all(page.as_bytes())?;
     Ok(Exit::Done)

@@ -32,7 +32,8 @@ impl Servers {
     /// Reads what the arguments name. Faults of single entries are states, not errors.
     pub(crate) fn load(args: &SourceArgs, own: &Environment) -> Result<Self, UsageError> {
         let machine = machine(own)?;
-        let options = LoadOptions { sources: sources(args, own)?, files: files(args)?, ..LoadOptions::default() };
+        let options =
+            LoadOptions { sources: sources(args, own)?, files: files(args)?, ..LoadOptions::default() };
         let resolved = toolway_config::load(&options, &machine);
         let entries = plan::entries(&resolved, &machine, own);
         Ok(Self { resolved, entries })
@@ -85,7 +86,9 @@ fn files(args: &SourceArgs) -> Result<Vec<PathBuf>, UsageError> {
     let checked = args.config.iter().map(|file| {
         let path = std::path::absolute(file).map_err(|error| error.to_string());
         path.and_then(|path| std::fs::metadata(&path).map(|_| path).map_err(|error| error.to_string()))
-            .map_err(|reason| UsageError::new("--config", format!("cannot read {}: {reason}", file.display())))
+            .map_err(|reason| {
+                UsageError::new("--config", format!("cannot read {}: {reason}", file.display()))
+            })
     });
     checked.collect()
 }
@@ -103,7 +106,10 @@ pub(crate) fn machine(own: &Environment) -> Result<toolway_config::Environment, 
 }
 
 /// The settings with other bounds of time: a person at a shell waits as long as they say.
-pub(crate) fn with_timeout(config: &Arc<ServerConfig>, timeout: Option<std::time::Duration>) -> Arc<ServerConfig> {
+pub(crate) fn with_timeout(
+    config: &Arc<ServerConfig>,
+    timeout: Option<std::time::Duration>,
+) -> Arc<ServerConfig> {
     let Some(timeout) = timeout else { return Arc::clone(config) };
     let mut config = ServerConfig::clone(config);
     config.timeouts.startup = timeout;

@@ -1,6 +1,7 @@
 //! Owns one row of the list: a configured entry, and what became of its start.
 
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use toolway_config::{Entry, RemoteKind, Target};
 use toolway_proxy::gateway::{ServerEntry, ServerState};
 
@@ -56,7 +57,11 @@ impl Row {
             Some(Target::Stdio(stdio)) => {
                 row.transport = Some("stdio");
                 let whole = stdio.command.raw();
-                let first = if stdio.args.is_none() { whole.split_whitespace().next().unwrap_or_default() } else { whole };
+                let first = if stdio.args.is_none() {
+                    whole.split_whitespace().next().unwrap_or_default()
+                } else {
+                    whole
+                };
                 row.command = Some(first.to_owned());
             }
             Some(Target::Remote(remote)) => {
@@ -106,13 +111,14 @@ impl Row {
         let (reason, hint) = explained(self.state.as_ref());
         let mut text = String::new();
         if let Some(reason) = reason {
-            text.push_str(&format!("{name}: {reason}\n"));
+            writeln!(text, "{name}: {reason}").unwrap_or_default();
         }
         if let Some(hint) = hint {
-            text.push_str(&format!("{name}: {}{hint}\n", if text.is_empty() { "" } else { "hint: " }));
+            writeln!(text, "{name}: {}{hint}", if text.is_empty() { "" } else { "hint: " })
+                .unwrap_or_default();
         }
         for note in &self.notes {
-            text.push_str(&format!("{name}: note: {note}\n"));
+            writeln!(text, "{name}: note: {note}").unwrap_or_default();
         }
         (!text.is_empty()).then_some(text)
     }
@@ -153,8 +159,12 @@ fn explained(state: Option<&ServerState>) -> (Option<String>, Option<String>) {
         Some(ServerState::Failed { stage, reason, hint }) => {
             (Some(format!("{}: {reason}", stage.name())), hint.clone())
         }
-        Some(ServerState::NeedsAuth { hint }) => (Some("the server wants a login".to_owned()), Some(hint.clone())),
-        Some(ServerState::Untrusted { hint }) => (Some("nobody has approved it".to_owned()), Some(hint.clone())),
+        Some(ServerState::NeedsAuth { hint }) => {
+            (Some("the server wants a login".to_owned()), Some(hint.clone()))
+        }
+        Some(ServerState::Untrusted { hint }) => {
+            (Some("nobody has approved it".to_owned()), Some(hint.clone()))
+        }
         Some(ServerState::NeedsInput { inputs }) => {
             (Some(format!("needs a value that only you can give: {}", inputs.join(", "))), None)
         }

@@ -139,11 +139,10 @@ fn known(schema: &Schema<'_>, name: &str, notes: &mut Vec<String>) -> Result<(),
 /// A word's meaning; `@FILE` and `-` are read by the caller.
 pub(crate) fn pair(word: &str) -> Option<Word> {
     let (name, value) = word.split_once('=')?;
-    match name.strip_suffix(':') {
-        Some("") | None if name.is_empty() => None,
-        Some(name) if !name.is_empty() => Some(Word::Exact(name.to_owned(), value.to_owned())),
-        _ => Some(Word::Pair(name.to_owned(), value.to_owned())),
-    }
+    let (bare, exact) = name.strip_suffix(':').map_or((name, false), |bare| (bare, true));
+    let (bare_owned, value) = (bare.to_owned(), value.to_owned());
+    let word = if exact { Word::Exact(bare_owned, value) } else { Word::Pair(bare_owned, value) };
+    (!bare.is_empty()).then_some(word)
 }
 
 #[cfg(test)]

@@ -17,7 +17,11 @@ pub(crate) fn definitions<B: AsRef<[u8]>>(list: &[B]) -> Vec<Definition> {
 }
 
 /// The tool of this name, or a refusal that proposes another.
-pub(crate) fn find_tool<'d>(server: &str, name: &str, tools: &'d [Definition]) -> Result<&'d Definition, Refusal> {
+pub(crate) fn find_tool<'d>(
+    server: &str,
+    name: &str,
+    tools: &'d [Definition],
+) -> Result<&'d Definition, Refusal> {
     find(server, name, tools, "tool", &format!("toolway tools {server} shows its {}", tools.len()))
 }
 
@@ -41,7 +45,11 @@ fn find<'d>(
         return Ok(found);
     }
     let nearest = near(name, all.iter().map(Definition::name));
-    let hint = if nearest.is_empty() { otherwise.to_owned() } else { format!("did you mean {}?", nearest.join(" or ")) };
+    let hint = if nearest.is_empty() {
+        otherwise.to_owned()
+    } else {
+        format!("did you mean {}?", nearest.join(" or "))
+    };
     Err(Refusal::usage(format!("server {server:?} has no {what} {name:?}")).with_hint(hint))
 }
 
@@ -77,7 +85,7 @@ impl Definition {
     pub(crate) fn example(&self) -> String {
         let required = self.input_schema().get("required").and_then(Value::as_array);
         let names = required.into_iter().flatten().filter_map(Value::as_str);
-        names.map(|name| format!(" {name}=...")).collect()
+        names.fold(String::new(), |line, name| line + " " + name + "=...")
     }
 
     /// The arguments of a prompt, as the schema of an object of strings.
@@ -114,7 +122,9 @@ mod tests {
 
     #[test]
     fn a_prompts_arguments_are_strings() {
-        let prompt = Definition(serde_json::json!({"name": "p", "arguments": [{"name": "a", "required": true}, {"name": "b"}]}));
+        let prompt = Definition(
+            serde_json::json!({"name": "p", "arguments": [{"name": "a", "required": true}, {"name": "b"}]}),
+        );
         assert_eq!(
             prompt.prompt_schema(),
             serde_json::json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a"]})

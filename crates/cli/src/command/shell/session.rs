@@ -74,7 +74,10 @@ impl Interrupts {
     }
 
     /// Runs `read` on a thread of its own; what it sends, or a signal, comes out of the receiver.
-    pub(super) fn listen(&self, read: impl FnOnce(&SyncSender<Line>) + Send + 'static) -> Option<Receiver<Line>> {
+    pub(super) fn listen(
+        &self,
+        read: impl FnOnce(&SyncSender<Line>) + Send + 'static,
+    ) -> Option<Receiver<Line>> {
         if self.signal.borrow().is_some() {
             return None;
         }
@@ -176,7 +179,7 @@ impl Shell {
     }
 
     /// Runs the work on a runtime; a signal ends it.
-    pub(crate) fn block_on<T>(&self, work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+    pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Refusal::usage(format!("no runtime: {error}")))?;
         let done = runtime.block_on(work);
@@ -198,9 +201,10 @@ impl Shell {
     pub(crate) async fn open(&self, config: &Arc<ServerConfig>) -> Result<Session, Refusal> {
         let shared = match &config.roots {
             None => self.shared.clone(),
-            Some(_) => self
-                .shared
-                .with_face(Face { capabilities: Voice::capabilities(self.terminal.asks, true), ..Face::default() }),
+            Some(_) => self.shared.with_face(Face {
+                capabilities: Voice::capabilities(self.terminal.asks, true),
+                ..Face::default()
+            }),
         };
         let opened = tokio::select! {
             biased;
@@ -220,20 +224,15 @@ impl Shell {
 
 /// The server of this name, if it may be started.
 pub(crate) fn chosen(servers: &Servers, name: &str) -> Result<Arc<ServerConfig>, Refusal> {
-    match servers.find(name) {
-        Some(entry) => match &entry.plan {
-            Ok(config) => Ok(Arc::clone(config)),
-            Err(state) => Err(Refusal::state(name, state)),
-        },
-        None => {
-            let nearest = near(name, servers.names());
-            let hint = match nearest.as_slice() {
-                [] => known(servers),
-                [nearest @ ..] => format!("did you mean {}?", nearest.join(" or ")),
-            };
-            Err(Refusal::usage(format!("no server is called {name:?}")).with_hint(hint))
-        }
+    if let Some(entry) = servers.find(name) {
+        return entry.plan.clone().map_err(|state| Refusal::state(name, &state));
     }
+    let nearest = near(name, servers.names());
+    let hint = match nearest.as_slice() {
+        [] => known(servers),
+        nearest => format!("did you mean {}?", nearest.join(" or ")),
+    };
+    Err(Refusal::usage(format!("no server is called {name:?}")).with_hint(hint))
 }
 
 fn known(servers: &Servers) -> String {
@@ -278,7 +277,12 @@ impl Session {
     }
 
     /// `tools/call`. A signal cancels it.
-    pub(crate) async fn call(&mut self, tool: &str, arguments: &str, voice: &mut Voice) -> Result<Value, Refusal> {
+    pub(crate) async fn call(
+        &mut self,
+        tool: &str,
+        arguments: &str,
+        voice: &mut Voice,
+    ) -> Result<Value, Refusal> {
         let interrupts = self.interrupts.clone();
         let answer = tokio::select! {
             biased;
@@ -300,7 +304,12 @@ impl Session {
     }
 
     /// `prompts/get`. A signal cancels it.
-    pub(crate) async fn prompt(&mut self, name: &str, arguments: &str, voice: &mut Voice) -> Result<Value, Refusal> {
+    pub(crate) async fn prompt(
+        &mut self,
+        name: &str,
+        arguments: &str,
+        voice: &mut Voice,
+    ) -> Result<Value, Refusal> {
         let interrupts = self.interrupts.clone();
         let answer = tokio::select! {
             biased;

@@ -34,10 +34,13 @@ pub(crate) fn ad_hoc(args: &AdHocArgs, own: &Environment) -> Result<Option<Arc<S
 
 fn command_line(line: &str, args: &AdHocArgs, own: &Environment) -> Result<ServerConfig, UsageError> {
     if args.transport.as_deref().is_some_and(|kind| kind != "stdio") {
-        return Err(UsageError::new("--transport", "a command speaks stdio").with_hint("give --url for http and sse"));
+        return Err(
+            UsageError::new("--transport", "a command speaks stdio").with_hint("give --url for http and sse")
+        );
     }
     let words = split(line).ok_or_else(|| {
-        UsageError::new("--command", "its quotes do not close").with_hint("--command 'npx -y some-server --flag \"a b\"'")
+        UsageError::new("--command", "its quotes do not close")
+            .with_hint("--command 'npx -y some-server --flag \"a b\"'")
     })?;
     let Some((command, arguments)) = words.split_first() else {
         return Err(UsageError::new("--command", "is empty"));
@@ -112,7 +115,6 @@ fn split(line: &str) -> Option<Vec<String>> {
     if cfg!(windows) { split_plainly(line) } else { shlex::split(line) }
 }
 
-#[cfg_attr(not(windows), expect(dead_code, reason = "tested everywhere, used on Windows"))]
 fn split_plainly(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
     for letter in line.chars() {
@@ -180,10 +182,16 @@ mod tests {
         let config = made(&args).unwrap();
         assert!(!format!("{config:?}").contains("s3cr3t"));
         let Target::Child(target) = config.target else { panic!() };
-        assert_eq!((target.command.as_str(), target.child.args.clone()), ("run", vec!["a b".into(), "--x=c d".into()]));
+        assert_eq!(
+            (target.command.as_str(), target.child.args.clone()),
+            ("run", vec!["a b".into(), "--x=c d".into()])
+        );
         let names: Vec<_> = target.child.env.keys().map(|name| name.to_string_lossy().into_owned()).collect();
         assert_eq!(names, ["PATH", "T"]);
-        assert_eq!(split_plainly(r#"C:\x "a b" "" c"#), Some(vec![r"C:\x".into(), "a b".into(), String::new(), "c".into()]));
+        assert_eq!(
+            split_plainly(r#"C:\x "a b" "" c"#),
+            Some(vec![r"C:\x".into(), "a b".into(), String::new(), "c".into()])
+        );
         assert_eq!(split_plainly("\"a"), None);
     }
 
@@ -205,12 +213,14 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_together_is_refused() {
-        let of = |command: Option<&str>, url: Option<&str>, transport: Option<&str>, header: Option<&str>| AdHocArgs {
-            command: command.map(str::to_owned),
-            url: url.map(str::to_owned),
-            transport: transport.map(str::to_owned),
-            header: header.map(str::to_owned).into_iter().collect(),
-            env: Vec::new(),
+        let of = |command: Option<&str>, url: Option<&str>, transport: Option<&str>, header: Option<&str>| {
+            AdHocArgs {
+                command: command.map(str::to_owned),
+                url: url.map(str::to_owned),
+                transport: transport.map(str::to_owned),
+                header: header.map(str::to_owned).into_iter().collect(),
+                env: Vec::new(),
+            }
         };
         for args in [
             of(Some("x"), None, Some("http"), None),

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolway_config::{
-    Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, InheritEnv, Options, Problem, Resolved, Standing,
+    Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, InheritEnv, Options, Problem, Resolved,
+    Standing,
 };
 use toolway_guard::Glob;
 use toolway_proxy::gateway::{
-    ChildTarget, Protocol, RemoteKind, RemoteTarget, ServerConfig, ServerEntry, ServerState, Share, Stage, Target,
-    Timeouts, ToolFilter,
+    ChildTarget, Protocol, RemoteKind, RemoteTarget, ServerConfig, ServerEntry, ServerState, Share, Stage,
+    Target, Timeouts, ToolFilter,
 };
 use toolway_transport::environment::environment;
 use toolway_transport::{ChildConfig, HttpConfig, Platform, supervisor};

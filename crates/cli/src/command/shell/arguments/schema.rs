@@ -64,8 +64,10 @@ impl<'a> Schema<'a> {
         let needed = if self.required().contains(&name) { ", required" } else { "" };
         let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
         let values = property.get("enum").and_then(Value::as_array).map(|values| {
-            let values: Vec<String> =
-                values.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect();
+            let values: Vec<String> = values
+                .iter()
+                .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+                .collect();
             format!(" ({})", values.join(", "))
         });
         let said = crate::show::one_line(&format!("{text}{}", values.unwrap_or_default()), 400);
