@@ -61,12 +61,8 @@ pub struct Outlet(Arc<Shared>);
 
 /// Both ends. `closings` is notified when the front's end is dropped.
 pub fn outlet(closings: Arc<Notify>) -> (Sink, Outlet) {
-    let shared = Arc::new(Shared {
-        queue: Mutex::default(),
-        filled: Notify::new(),
-        emptied: Notify::new(),
-        closings,
-    });
+    let shared =
+        Arc::new(Shared { queue: Mutex::default(), filled: Notify::new(), emptied: Notify::new(), closings });
     (Sink(Arc::clone(&shared)), Outlet(shared))
 }
 
