@@ -1,12 +1,33 @@
 //! The gateway: many servers behind one front. Knows nothing of configuration files, command lines or the environment.
 
+mod client;
 mod config;
+mod connection;
+mod hub;
+mod lists;
 mod message;
+mod naming;
+mod outlet;
+mod run;
 mod state;
+mod status;
+pub mod translate;
+mod upstream;
 
+pub use client::{Alone, Client, ClientError, Companion, Happening};
 pub use config::{
     ChildTarget, Expose, GatewayConfig, Protocol, RemoteKind, RemoteTarget, ServerConfig, ServerEntry, Share,
     Target, Timeouts, ToolFilter, Wait,
 };
-pub use message::{ClientMessage, Message, SessionId};
+pub use connection::{
+    Carrier, Connection, Eras, Exchange, Face, Known, Negotiated, OpenDetail, OpenError, Received, Shared,
+};
+pub use hub::{ClientEvent, Command, SessionOptions};
+pub use lists::{ListKind, MAX_ITEMS, MAX_LIST_BYTES, MAX_PAGES, NextPage, Paging, RawLists};
+pub use message::{ClientMessage, Content, Message, SessionId};
+pub use naming::{MAX_NAME_CHARS, MIN_NAME_CHARS, Naming, RESERVED_PREFIX};
+pub use outlet::{Outlet, Sink, outlet};
+pub use run::{ClientSession, GatewayHandle};
 pub use state::{ServerState, Stage};
+pub use status::Status;
+pub use upstream::{Full, Upstream, UpstreamEvent, UpstreamId};

@@ -1,0 +1,78 @@
+//! Owns what is read from a definition that a server sent: leniently, since servers differ. Pure.
+
+use serde_json::Value;
+
+/// A tool, a prompt, a resource or a template, as the server described it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Definition(pub(crate) Value);
+
+/// The definitions in a list; what is no object is left out.
+pub(crate) fn definitions<B: AsRef<[u8]>>(list: &[B]) -> Vec<Definition> {
+    let parsed = list.iter().filter_map(|raw| serde_json::from_slice::<Value>(raw.as_ref()).ok());
+    parsed.filter(Value::is_object).map(Definition).collect()
+}
+
+impl Definition {
+    /// A member that is a text.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).and_then(Value::as_str)
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        self.text("name").unwrap_or_default()
+    }
+
+    /// The first line that says what it is.
+    pub(crate) fn summary(&self) -> &str {
+        let annotated = self.0.pointer("/annotations/title").and_then(Value::as_str);
+        let text = self.text("description").or(self.text("title")).or(annotated).unwrap_or_default();
+        text.trim().lines().next().unwrap_or_default()
+    }
+
+    /// The schema of its arguments; an empty one where there is none.
+    pub(crate) fn input_schema(&self) -> &Value {
+        self.0.get("inputSchema").unwrap_or(&Value::Null)
+    }
+
+    /// The arguments of a prompt, as the schema of an object of strings.
+    pub(crate) fn prompt_schema(&self) -> Value {
+        let arguments = self.0.get("arguments").and_then(Value::as_array);
+        let (mut properties, mut required) = (serde_json::Map::new(), Vec::new());
+        for argument in arguments.into_iter().flatten() {
+            let Some(name) = argument.get("name").and_then(Value::as_str) else { continue };
+            let mut property = serde_json::json!({ "type": "string" });
+            if let (Some(text), Some(members)) = (argument.get("description"), property.as_object_mut()) {
+                members.insert("description".to_owned(), text.clone());
+            }
+            properties.insert(name.to_owned(), property);
+            if argument.get("required") == Some(&Value::Bool(true)) {
+                required.push(Value::from(name));
+            }
+        }
+        serde_json::json!({ "type": "object", "properties": properties, "required": required })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_are_read_leniently() {
+        let list = [&br#"{"name":"a","description":"\n one\ntwo"}"#[..], b"1", b"{", b"{}"];
+        let read = definitions(&list);
+        assert_eq!(read.len(), 2);
+        assert_eq!((read[0].name(), read[0].summary()), ("a", "one"));
+        assert_eq!((read[1].name(), read[1].summary()), ("", ""));
+    }
+
+    #[test]
+    fn a_prompts_arguments_are_strings() {
+        let prompt = Definition(serde_json::json!({"name": "p", "arguments": [{"name": "a", "required": true}, {"name": "b"}]}));
+        assert_eq!(
+            prompt.prompt_schema(),
+            serde_json::json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a"]})
+        );
+    }
+}
