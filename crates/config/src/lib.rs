@@ -1,5 +1,6 @@
 //! Server definitions from the files of every MCP client: read, checked, merged, trusted, edited. Starts no server.
 
+mod edit;
 mod definition;
 mod dialect;
 mod entry;
@@ -11,6 +12,7 @@ mod problem;
 mod source;
 mod tree;
 
+pub use edit::{Change, Edited, Written, edit, edit_file};
 pub use definition::{
     Auth, Definition, HeaderCase, InheritEnv, Options, Placement, Protocol, RemoteKind, RemoteTarget, Share,
     StdioTarget, Target, Text, Tls, ToolOptions,

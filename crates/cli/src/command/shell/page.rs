@@ -2,6 +2,10 @@
 
 use serde_json::Value;
 
+use super::arguments::rows;
+use super::near::near;
+use super::refusal::Refusal;
+
 /// A tool, a prompt, a resource or a template, as the server described it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Definition(pub(crate) Value);
@@ -10,6 +14,43 @@ pub(crate) struct Definition(pub(crate) Value);
 pub(crate) fn definitions<B: AsRef<[u8]>>(list: &[B]) -> Vec<Definition> {
     let parsed = list.iter().filter_map(|raw| serde_json::from_slice::<Value>(raw.as_ref()).ok());
     parsed.filter(Value::is_object).map(Definition).collect()
+}
+
+/// The tool of this name, or a refusal that proposes another.
+pub(crate) fn find_tool<'d>(
+    server: &str,
+    name: &str,
+    tools: &'d [Definition],
+) -> Result<&'d Definition, Refusal> {
+    find(server, name, tools, "tool", &format!("toolway tools {server} shows its {}", tools.len()))
+}
+
+/// The prompt of this name, or a refusal that proposes another.
+pub(crate) fn find_prompt<'d>(
+    server: &str,
+    name: &str,
+    prompts: &'d [Definition],
+) -> Result<&'d Definition, Refusal> {
+    find(server, name, prompts, "prompt", &format!("toolway prompt {server} shows its {}", prompts.len()))
+}
+
+fn find<'d>(
+    server: &str,
+    name: &str,
+    all: &'d [Definition],
+    what: &str,
+    otherwise: &str,
+) -> Result<&'d Definition, Refusal> {
+    if let Some(found) = all.iter().find(|own| own.name() == name) {
+        return Ok(found);
+    }
+    let nearest = near(name, all.iter().map(Definition::name));
+    let hint = if nearest.is_empty() {
+        otherwise.to_owned()
+    } else {
+        format!("did you mean {}?", nearest.join(" or "))
+    };
+    Err(Refusal::usage(format!("server {server:?} has no {what} {name:?}")).with_hint(hint))
 }
 
 impl Definition {
@@ -33,6 +74,18 @@ impl Definition {
     /// The schema of its arguments; an empty one where there is none.
     pub(crate) fn input_schema(&self) -> &Value {
         self.0.get("inputSchema").unwrap_or(&Value::Null)
+    }
+
+    /// Its arguments as rows: name, type, what it is.
+    pub(crate) fn arguments(&self) -> Vec<Vec<String>> {
+        rows(self.input_schema())
+    }
+
+    /// The arguments that a call must have, as they are typed.
+    pub(crate) fn example(&self) -> String {
+        let required = self.input_schema().get("required").and_then(Value::as_array);
+        let names = required.into_iter().flatten().filter_map(Value::as_str);
+        names.fold(String::new(), |line, name| line + " " + name + "=...")
     }
 
     /// The arguments of a prompt, as the schema of an object of strings.
@@ -69,7 +122,9 @@ mod tests {
 
     #[test]
     fn a_prompts_arguments_are_strings() {
-        let prompt = Definition(serde_json::json!({"name": "p", "arguments": [{"name": "a", "required": true}, {"name": "b"}]}));
+        let prompt = Definition(
+            serde_json::json!({"name": "p", "arguments": [{"name": "a", "required": true}, {"name": "b"}]}),
+        );
         assert_eq!(
             prompt.prompt_schema(),
             serde_json::json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a"]})
