@@ -9,7 +9,7 @@ use crate::render::plain;
 const LONGEST: usize = 600;
 
 /// The whole report. With `all`, what is well is shown too.
-pub(crate) fn text(report: &Report, all: bool) -> String {
+pub(super) fn text(report: &Report, all: bool) -> String {
     let mut out = String::new();
     for file in &report.files {
         let shown: Vec<&Check> = shown(&file.checks, all).collect();

@@ -36,7 +36,7 @@ fn file(looked: &Looked, resolved: &Resolved) -> FileReport {
 }
 
 /// A problem of a file as a finding: place and text, and its hint as the fix.
-fn of_problem(problem: &Problem) -> Check {
+pub(super) fn of_problem(problem: &Problem) -> Check {
     let place = match problem.at {
         Some(at) => format!("{}:{}:{}: ", problem.file.display(), at.line, at.column),
         None if problem.file.as_os_str().is_empty() => String::new(),

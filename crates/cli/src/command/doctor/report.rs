@@ -4,85 +4,85 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the JSON form. Members are only ever added within one version.
-pub(crate) const SCHEMA: &str = "toolway.doctor/1";
+pub(super) const SCHEMA: &str = "toolway.doctor/1";
 
 /// Everything that was found.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Report {
+pub(super) struct Report {
     /// `toolway.doctor/1`.
-    pub(crate) schema: &'static str,
+    pub(super) schema: &'static str,
     /// Every enabled server is usable, and nothing else that was looked at has a fault.
-    pub(crate) usable: bool,
+    pub(super) usable: bool,
     /// The files that were looked at, in order of precedence.
-    pub(crate) files: Vec<FileReport>,
+    pub(super) files: Vec<FileReport>,
     /// Every configured entry, those that are not used included.
-    pub(crate) servers: Vec<ServerReport>,
+    pub(super) servers: Vec<ServerReport>,
     /// What `--for CLIENT` found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) client: Option<ClientReport>,
+    pub(super) client: Option<ClientReport>,
     /// What `--cloud` says of each entry.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cloud: Option<Vec<CloudReport>>,
+    pub(super) cloud: Option<Vec<CloudReport>>,
 }
 
 /// One configuration file.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct FileReport {
+pub(super) struct FileReport {
     /// Its path.
-    pub(crate) path: String,
+    pub(super) path: String,
     /// `project`, `user`, `team`, `mdm`, `plugins` or `explicit`.
-    pub(crate) source: String,
+    pub(super) source: String,
     /// It is there and could be read.
-    pub(crate) read: bool,
+    pub(super) read: bool,
     /// What is wrong with it as a whole.
-    pub(crate) checks: Vec<Check>,
+    pub(super) checks: Vec<Check>,
 }
 
 /// One configured entry.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ServerReport {
+pub(super) struct ServerReport {
     /// Its name as configured.
-    pub(crate) name: String,
+    pub(super) name: String,
     /// File and line.
-    pub(crate) source: String,
+    pub(super) source: String,
     /// `connected`, `failed`, `needs_auth`, `needs_input`, `untrusted`, `blocked`, `disabled`, `shadowed`.
-    pub(crate) state: String,
+    pub(super) state: String,
     /// An agent has its tools. `null`: it is switched off or another entry has its place.
-    pub(crate) usable: Option<bool>,
+    pub(super) usable: Option<bool>,
     /// Layer by layer, up to the first that fails.
-    pub(crate) checks: Vec<Check>,
+    pub(super) checks: Vec<Check>,
     /// What it offers, when it could be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tools: Option<ToolsReport>,
+    pub(super) tools: Option<ToolsReport>,
 }
 
 /// What was found at one layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct Check {
+pub(super) struct Check {
     /// Which layer.
-    pub(crate) layer: Layer,
+    pub(super) layer: Layer,
     /// How bad it is.
-    pub(crate) verdict: Verdict,
+    pub(super) verdict: Verdict,
     /// What was found, in one line, without secrets.
-    pub(crate) finding: String,
+    pub(super) finding: String,
     /// What to do, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) fix: Option<String>,
+    pub(super) fix: Option<String>,
 }
 
 impl Check {
     /// All is well.
-    pub(crate) fn ok(layer: Layer, finding: impl Into<String>) -> Self {
+    pub(super) fn ok(layer: Layer, finding: impl Into<String>) -> Self {
         Self { layer, verdict: Verdict::Ok, finding: finding.into(), fix: None }
     }
 
     /// It works, but somebody should know.
-    pub(crate) fn warning(layer: Layer, finding: impl Into<String>, fix: impl Into<String>) -> Self {
+    pub(super) fn warning(layer: Layer, finding: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { layer, verdict: Verdict::Warning, finding: finding.into(), fix: Some(fix.into()) }
     }
 
     /// This is why the tools are missing.
-    pub(crate) fn fault(layer: Layer, finding: impl Into<String>, fix: impl Into<String>) -> Self {
+    pub(super) fn fault(layer: Layer, finding: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { layer, verdict: Verdict::Fault, finding: finding.into(), fix: Some(fix.into()) }
     }
 }
@@ -90,7 +90,7 @@ impl Check {
 /// Where on the way from a file to a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Layer {
+pub(super) enum Layer {
     /// The file was found and parsed, and the entry in it is well-formed.
     File,
     /// Which entry of this name holds.
@@ -119,7 +119,7 @@ pub(crate) enum Layer {
 
 impl Layer {
     /// As in JSON.
-    pub(crate) fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::File => "file",
             Self::Merge => "merge",
@@ -140,7 +140,7 @@ impl Layer {
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Verdict {
+pub(super) enum Verdict {
     /// All is well.
     Ok,
     /// It works, but somebody should know.
@@ -151,69 +151,69 @@ pub(crate) enum Verdict {
 
 /// What a server offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct ToolsReport {
+pub(super) struct ToolsReport {
     /// Tools that an agent gets.
-    pub(crate) count: usize,
+    pub(super) count: usize,
     /// Tools whose name had to be changed to fit: the server's name and the one that is shown.
-    pub(crate) renamed: Vec<Renamed>,
+    pub(super) renamed: Vec<Renamed>,
     /// Tools that no client could take, each with the reason.
-    pub(crate) quarantined: Vec<Quarantined>,
+    pub(super) quarantined: Vec<Quarantined>,
     /// Tools that a filter of the configuration hides.
-    pub(crate) hidden: usize,
+    pub(super) hidden: usize,
     /// Tokens that the definitions cost in every request, estimated.
-    pub(crate) tokens: u64,
+    pub(super) tokens: u64,
 }
 
 /// A tool under another name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct Renamed {
+pub(super) struct Renamed {
     /// The server's name for it.
-    pub(crate) tool: String,
+    pub(super) tool: String,
     /// The name that is shown.
-    pub(crate) shown: String,
+    pub(super) shown: String,
 }
 
 /// A tool that is held back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct Quarantined {
+pub(super) struct Quarantined {
     /// The server's name for it.
-    pub(crate) tool: String,
+    pub(super) tool: String,
     /// Why.
-    pub(crate) reason: String,
+    pub(super) reason: String,
 }
 
 /// How one client would fare.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ClientReport {
+pub(super) struct ClientReport {
     /// Its id.
-    pub(crate) client: String,
+    pub(super) client: String,
     /// What was found in its own files and against its own limits.
-    pub(crate) checks: Vec<Check>,
+    pub(super) checks: Vec<Check>,
 }
 
 /// What would become of one entry in a cloud run.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct CloudReport {
+pub(super) struct CloudReport {
     /// Its name as configured.
-    pub(crate) name: String,
+    pub(super) name: String,
     /// `vm`: a process in the worker; `backend`: called by the control plane; `refused`.
-    pub(crate) placement: &'static str,
+    pub(super) placement: &'static str,
     /// Where its secrets travel.
-    pub(crate) secrets: String,
+    pub(super) secrets: String,
     /// What is refused or should be changed, and why.
-    pub(crate) checks: Vec<Check>,
+    pub(super) checks: Vec<Check>,
 }
 
 impl ServerReport {
     /// Nothing keeps it from being used, as far as is known.
-    pub(crate) fn has_fault(&self) -> bool {
+    pub(super) fn has_fault(&self) -> bool {
         self.usable == Some(false) || self.checks.iter().any(|check| check.verdict == Verdict::Fault)
     }
 }
 
 impl Report {
     /// Whether anything keeps an agent from a tool.
-    pub(crate) fn settle(mut self) -> Self {
+    pub(super) fn settle(mut self) -> Self {
         let fault = |checks: &[Check]| checks.iter().any(|check| check.verdict == Verdict::Fault);
         let files = self.files.iter().any(|file| fault(&file.checks));
         let servers = self.servers.iter().any(|server| server.usable == Some(false));
