@@ -1,8 +1,9 @@
 //! Server definitions from the files of every MCP client: read, checked, merged, trusted, edited. Starts no server.
 
-mod edit;
+mod clients;
 mod definition;
 mod dialect;
+mod edit;
 mod entry;
 mod environment;
 mod expanded;
@@ -10,8 +11,13 @@ mod load;
 mod policy;
 mod problem;
 mod source;
+mod template;
 mod tree;
 
+pub use clients::{
+    CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine, ImportOutcome,
+    ImportPlan, InFile, Limits, ORIGIN, Scope, find, plan_export, plan_import,
+};
 pub use edit::{Change, Edited, Written, edit, edit_file};
 pub use definition::{
     Auth, Definition, HeaderCase, InheritEnv, Options, Placement, Protocol, RemoteKind, RemoteTarget, Share,
