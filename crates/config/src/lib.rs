@@ -5,6 +5,10 @@ mod command;
 mod definition;
 mod dialect;
 mod digest;
+mod clients;
+mod definition;
+mod dialect;
+mod edit;
 mod entry;
 mod envfile;
 mod environment;
@@ -22,6 +26,10 @@ mod template;
 mod tree;
 mod trust;
 
+pub use clients::{
+    CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine, ImportOutcome,
+    ImportPlan, InFile, Limits, ORIGIN, Scope, find, plan_export, plan_import,
+};
 pub use edit::{Change, Edited, Written, edit, edit_file};
 pub use definition::{
     Auth, Content, Definition, HeaderCase, InheritEnv, Options, Placement, Protocol, ReadEntry, RemoteKind,
