@@ -1,13 +1,10 @@
 //! Server definitions from the files of every MCP client: read, checked, merged, trusted, edited. Starts no server.
 
-mod edit;
+mod clients;
 mod command;
 mod definition;
 mod dialect;
 mod digest;
-mod clients;
-mod definition;
-mod dialect;
 mod edit;
 mod entry;
 mod envfile;
@@ -27,15 +24,15 @@ mod tree;
 mod trust;
 
 pub use clients::{
-    CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine, ImportOutcome,
-    ImportPlan, InFile, Limits, ORIGIN, Scope, find, plan_export, plan_import,
+    CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine,
+    ImportOutcome, ImportPlan, InFile, Limits, ORIGIN, Scope, find, plan_export, plan_import,
 };
-pub use edit::{Change, Edited, Written, edit, edit_file};
 pub use definition::{
     Auth, Content, Definition, HeaderCase, InheritEnv, Options, Placement, Protocol, ReadEntry, RemoteKind,
     RemoteTarget, Share, StdioTarget, Target, Text, Tls, ToolOptions,
 };
 pub use dialect::{Dialect, Field, Syntax};
+pub use edit::{Change, Edited, Written, edit, edit_file};
 pub use entry::{Entry, FileReport, FileStatus, Place, Standing};
 pub use environment::{Environment, Platform};
 pub use error::ConfigError;
