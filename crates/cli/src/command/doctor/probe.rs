@@ -2,8 +2,10 @@
 //! configuration.
 
 use toolway_proxy::gateway::{
-    Alone, Carrier, Client, Content, Negotiated, OpenError, RawLists, RemoteKind, ServerConfig, Shared, Stage, Target,
+    Alone, Carrier, Client, Negotiated, OpenError, RawLists, RemoteKind, ServerConfig, Shared, Stage, Target,
 };
+
+use toolway_transport::Payload;
 
 use super::report::{Check, Layer};
 
@@ -67,7 +69,7 @@ async fn call(client: &mut Client, sample: &Sample) -> Check {
             return Check::fault(Layer::Call, format!("{tool}: {error}"), fix);
         }
     };
-    let said_error = matches!(&payload, Content::Bytes(bytes) if says_error(bytes));
+    let said_error = matches!(&payload, Payload::Bytes(bytes) if says_error(bytes));
     if said_error {
         let fix = format!("see what it says: toolway call SERVER {tool} '{}'", sample.arguments);
         return Check::fault(Layer::Call, format!("{tool}: answered with isError"), fix);
