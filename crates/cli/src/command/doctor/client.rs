@@ -49,7 +49,11 @@ pub(super) fn client(
         checks.push(Check::warning(Layer::File, format!("{} has no file with servers", client.title), fix));
     } else if !is_in_front {
         let finding = format!("no entry of {} runs Toolway: it starts its servers itself", client.title);
-        checks.push(Check::warning(Layer::Merge, finding, "put one entry with `toolway serve` in their place"));
+        checks.push(Check::warning(
+            Layer::Merge,
+            finding,
+            "put one entry with `toolway serve` in their place",
+        ));
     }
     limits(client, servers, &mut checks);
     ClientReport { client: client.id.to_owned(), checks }
@@ -86,7 +90,11 @@ fn entries(found: &InFile, env: &Environment, checks: &mut Vec<Check>) -> bool {
             checks.push(Check::fault(Layer::Command, finding, "give the path that `which toolway` tells"));
         } else if program.is_relative() && !on_path(program, env) {
             let finding = format!("the entry {:?} runs {command:?}, which is not on the PATH", server.name);
-            checks.push(Check::fault(Layer::Command, finding, "give the whole path that `which toolway` tells"));
+            checks.push(Check::fault(
+                Layer::Command,
+                finding,
+                "give the whole path that `which toolway` tells",
+            ));
         }
     }
     ours

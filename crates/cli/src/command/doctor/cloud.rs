@@ -42,7 +42,12 @@ pub(super) fn cloud(name: &str, definition: &Definition) -> CloudReport {
         }
     };
     let refused = checks.iter().any(|check| check.verdict == super::report::Verdict::Fault);
-    CloudReport { name: name.to_owned(), placement: if refused { "refused" } else { placement }, secrets, checks }
+    CloudReport {
+        name: name.to_owned(),
+        placement: if refused { "refused" } else { placement },
+        secrets,
+        checks,
+    }
 }
 
 fn process(definition: &Definition, stdio: &StdioTarget) -> (&'static str, String, Vec<Check>) {
@@ -65,7 +70,8 @@ fn process(definition: &Definition, stdio: &StdioTarget) -> (&'static str, Strin
         ));
     }
     let named = |name: &str| SECRET_NAMES.iter().any(|part| name.to_ascii_uppercase().contains(part));
-    let secret: Vec<&str> = stdio.env.iter().map(|(name, _)| name.as_str()).filter(|name| named(name)).collect();
+    let secret: Vec<&str> =
+        stdio.env.iter().map(|(name, _)| name.as_str()).filter(|name| named(name)).collect();
     if !secret.is_empty() {
         checks.push(Check::warning(
             Layer::Variables,
@@ -90,7 +96,10 @@ fn local(url: &str) -> bool {
     }
     match host.parse::<std::net::IpAddr>() {
         Ok(std::net::IpAddr::V4(address)) => {
-            address.is_loopback() || address.is_private() || address.is_link_local() || address.is_unspecified()
+            address.is_loopback()
+                || address.is_private()
+                || address.is_link_local()
+                || address.is_unspecified()
         }
         Ok(std::net::IpAddr::V6(address)) => {
             address.is_loopback() || address.is_unspecified() || address.is_unique_local()
@@ -105,7 +114,13 @@ mod tests {
 
     #[test]
     fn addresses_of_this_machine_are_known() {
-        for url in ["http://localhost:3/mcp", "https://127.0.0.1/x", "http://[::1]:9/", "http://10.1.2.3", "http://A.LOCALHOST"] {
+        for url in [
+            "http://localhost:3/mcp",
+            "https://127.0.0.1/x",
+            "http://[::1]:9/",
+            "http://10.1.2.3",
+            "http://A.LOCALHOST",
+        ] {
             assert!(local(url), "{url}");
         }
         for url in ["https://mcp.example.com/mcp", "https://8.8.8.8:443/x", "${env:URL}"] {

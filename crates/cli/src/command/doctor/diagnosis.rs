@@ -8,12 +8,12 @@ use tokio::task::JoinSet;
 use toolway_config::{CLIENTS, Client};
 use toolway_proxy::gateway::{MAX_NAME_CHARS, Naming, ServerConfig, ServerState};
 
-use crate::args::DoctorArgs;
 use super::super::shell::{Refusal, Shell, near};
-use crate::compose::servers::{Servers, machine};
 use super::probe::{Probed, Sample, probe};
 use super::report::{Check, Layer, Report, SCHEMA, ServerReport};
 use super::{client, cloud, entries, offers};
+use crate::args::DoctorArgs;
+use crate::compose::servers::{Servers, machine};
 
 /// Servers that are started at the same time.
 const AT_ONCE: usize = 8;
@@ -45,7 +45,8 @@ impl Asked {
                 return Err(Refusal::usage("--call needs the one SERVER whose tool it is"));
             }
             let object: Result<serde_json::Map<_, _>, _> = serde_json::from_str(&args.arguments);
-            let object = object.map_err(|error| Refusal::usage(format!("--arguments is no JSON object: {error}")))?;
+            let object =
+                object.map_err(|error| Refusal::usage(format!("--arguments is no JSON object: {error}")))?;
             let arguments = serde_json::Value::Object(object).to_string();
             Ok(Sample { tool: tool.clone(), arguments })
         });
@@ -66,7 +67,9 @@ impl Asked {
 fn unknown(reason: &str, name: &str, known: &[&str]) -> Refusal {
     let nearest = near(name, known.iter().copied());
     let hint = match nearest.as_slice() {
-        [] if known.is_empty() => "none is configured: toolway import takes over those of your clients".to_owned(),
+        [] if known.is_empty() => {
+            "none is configured: toolway import takes over those of your clients".to_owned()
+        }
         [] => format!("there are {}", known.join(", ")),
         nearest => format!("did you mean {}?", nearest.join(" or ")),
     };
@@ -136,7 +139,9 @@ fn add(reports: &mut [ServerReport], starts: &[(usize, Arc<ServerConfig>)], prob
         }
     }
     for (server, check) in offers::together(catalogues) {
-        if let Some(report) = reports.iter_mut().find(|report| report.name == server && report.tools.is_some()) {
+        if let Some(report) =
+            reports.iter_mut().find(|report| report.name == server && report.tools.is_some())
+        {
             report.checks.push(check);
         }
     }

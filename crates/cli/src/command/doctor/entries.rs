@@ -14,7 +14,9 @@ fn file(looked: &Looked, resolved: &Resolved) -> FileReport {
     let own = |problem: &&Problem| problem.server.is_none() && problem.file == looked.path;
     let mut checks: Vec<Check> = Vec::new();
     match &looked.status {
-        FileStatus::Read { servers } => checks.push(Check::ok(Layer::File, format!("names {servers} servers"))),
+        FileStatus::Read { servers } => {
+            checks.push(Check::ok(Layer::File, format!("names {servers} servers")))
+        }
         FileStatus::Absent => {}
         FileStatus::Same { of } => {
             checks.push(Check::ok(Layer::File, format!("the same file as {}, read once", of.display())));
@@ -76,7 +78,11 @@ pub(super) fn entry(entry: &Entry, resolved: &Resolved) -> ServerReport {
             ("disabled", None)
         }
         Standing::Untrusted { reason } => {
-            let fix = format!("look at {}, then: toolway trust {}", entry.place, quoted(&entry.name, cfg!(windows)));
+            let fix = format!(
+                "look at {}, then: toolway trust {}",
+                entry.place,
+                quoted(&entry.name, cfg!(windows))
+            );
             let finding = format!("never started, because it is not approved: {reason}");
             checks.push(Check::fault(Layer::Trust, finding, fix));
             ("untrusted", Some(false))
@@ -92,8 +98,13 @@ pub(super) fn entry(entry: &Entry, resolved: &Resolved) -> ServerReport {
         }
         Standing::NeedsInput { inputs } => {
             let names = inputs.join(", ");
-            let fix = format!("only its own client can ask for {names}: use a variable instead, ${{env:NAME}}");
-            checks.push(Check::fault(Layer::Variables, format!("needs a value that a person types: {names}"), fix));
+            let fix =
+                format!("only its own client can ask for {names}: use a variable instead, ${{env:NAME}}");
+            checks.push(Check::fault(
+                Layer::Variables,
+                format!("needs a value that a person types: {names}"),
+                fix,
+            ));
             ("needs_input", Some(false))
         }
         Standing::Ready => {

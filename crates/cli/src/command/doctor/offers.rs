@@ -1,9 +1,7 @@
 //! Owns what is said of the tools that servers listed: how many an agent gets, which not, under which names, and at
 //! which cost. Pure.
 
-use toolway_proxy::gateway::{
-    Catalogue, ListKind, Naming, RawLists, ServerCatalogue, ServerConfig, Shaping,
-};
+use toolway_proxy::gateway::{Catalogue, ListKind, Naming, RawLists, ServerCatalogue, ServerConfig, Shaping};
 
 use super::report::{Check, Layer, Quarantined, Renamed, ToolsReport};
 
@@ -60,7 +58,10 @@ fn checks(report: &ToolsReport, catalogue: &ServerCatalogue, lists: &RawLists, n
         checks.push(Check::ok(Layer::Tools, "it lists no tools, but prompts or resources"));
     }
     for tool in &report.quarantined {
-        let finding = format!("the tool {:?} {}: held back, so that the others reach the client", tool.tool, tool.reason);
+        let finding = format!(
+            "the tool {:?} {}: held back, so that the others reach the client",
+            tool.tool, tool.reason
+        );
         checks.push(Check::warning(Layer::Tools, finding, "tell the server's author"));
     }
     if let Some(first) = report.renamed.first() {
@@ -76,7 +77,9 @@ fn checks(report: &ToolsReport, catalogue: &ServerCatalogue, lists: &RawLists, n
     }
     let notes = catalogue.notes().iter().filter(|note| !lists.notes.contains(note));
     checks.extend(notes.map(|note| Check::warning(Layer::Tools, note.clone(), "correct tools in the entry")));
-    for tool in catalogue.definitions(ListKind::Tools).iter().filter(|tool| !tool.repairs.is_empty()).take(TOLD) {
+    for tool in
+        catalogue.definitions(ListKind::Tools).iter().filter(|tool| !tool.repairs.is_empty()).take(TOLD)
+    {
         let finding = format!("the tool {:?} was repaired: {}", tool.own, tool.repairs.join("; "));
         checks.push(Check::warning(Layer::Tools, finding, "nothing to do; tell the server's author"));
     }

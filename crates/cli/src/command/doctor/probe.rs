@@ -132,7 +132,9 @@ fn failed(config: &ServerConfig, error: &OpenError) -> Probed {
         Stage::Connect => (Layer::Transport, connect_fix(error)),
         Stage::Initialize => (Layer::Generation, initialize_fix(config, error)),
         Stage::List => (Layer::Tools, "tell the server's author".to_owned()),
-        Stage::Run => (Layer::Transport, "try again; if it happens again, see the server's own log".to_owned()),
+        Stage::Run => {
+            (Layer::Transport, "try again; if it happens again, see the server's own log".to_owned())
+        }
     };
     checks.push(Check::fault(layer, finding(error), fix));
     Probed { state: "failed", usable: false, checks, lists: None }
@@ -215,5 +217,8 @@ fn initialize_fix(config: &ServerConfig, error: &OpenError) -> String {
              (a first download), raise startupTimeoutMs"
         );
     }
-    error.hint.clone().unwrap_or_else(|| "is it an MCP server? Set \"protocol\" if only one generation works".to_owned())
+    error
+        .hint
+        .clone()
+        .unwrap_or_else(|| "is it an MCP server? Set \"protocol\" if only one generation works".to_owned())
 }

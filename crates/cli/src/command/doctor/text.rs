@@ -26,7 +26,10 @@ pub(super) fn text(report: &Report, all: bool) -> String {
         one(&mut out, server, all);
     }
     if report.servers.is_empty() {
-        line(&mut out, format_args!("no server is configured: `toolway import` takes over those of your clients"));
+        line(
+            &mut out,
+            format_args!("no server is configured: `toolway import` takes over those of your clients"),
+        );
     }
     if let Some(client) = &report.client {
         line(&mut out, format_args!("\nfor {}", client.client));
@@ -49,7 +52,11 @@ fn one(out: &mut String, server: &ServerReport, all: bool) {
     };
     let name = plain(&server.name, 80);
     let offers = server.tools.as_ref().map_or_else(String::new, |tools| {
-        let cut = if tools.renamed.is_empty() { String::new() } else { format!(", {} renamed", tools.renamed.len()) };
+        let cut = if tools.renamed.is_empty() {
+            String::new()
+        } else {
+            format!(", {} renamed", tools.renamed.len())
+        };
         let held = match tools.quarantined.len() {
             0 => String::new(),
             n => format!(", {n} held back"),
