@@ -11,8 +11,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use saved::{PurgeArgs, SavedArgs, SavedCommand, SearchArgs, ShowArgs};
 pub(crate) use shell::{
-    AdHocArgs, CallArgs, CompletionsArgs, ListArgs, ManArgs, PingArgs, PromptArgs, ReadArgs, SourceArgs, TalkArgs,
-    ToolsArgs,
+    AdHocArgs, CallArgs, CompletionsArgs, ListArgs, ManArgs, PingArgs, PromptArgs, ReadArgs, SourceArgs,
+    TalkArgs, ToolsArgs,
 };
 
 /// The name under which the program is a drop-in for another one.
