@@ -26,7 +26,6 @@ pub use export::{ExportLine, ExportOutcome, ExportPlan, plan_export};
 pub use files::{ClientFile, Scope};
 pub use find::{Found, Home, InFile, find};
 pub use import::{ImportLine, ImportOutcome, ImportPlan, plan_import};
-pub use notes::ORIGIN;
 
 use files::Roots;
 use shape::Shape;

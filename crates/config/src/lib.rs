@@ -14,6 +14,7 @@ mod expand;
 mod expanded;
 mod glob;
 mod load;
+mod origin;
 mod policy;
 mod problem;
 mod sensitive;
@@ -26,6 +27,8 @@ mod trust;
 pub use clients::{
     CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine,
     ImportOutcome, ImportPlan, InFile, Limits, ORIGIN, Scope, find, plan_export, plan_import,
+    CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine, ImportOutcome,
+    ImportPlan, InFile, Limits, Scope, find, plan_export, plan_import,
 };
 pub use definition::{
     Auth, Content, Definition, HeaderCase, InheritEnv, Options, Placement, Protocol, ReadEntry, RemoteKind,
@@ -38,6 +41,7 @@ pub use environment::{Environment, Platform};
 pub use error::ConfigError;
 pub use expanded::{Expanded, ExpandedAuth, ExpandedRemote, ExpandedStdio, ExpandedTarget};
 pub use load::{LoadOptions, Resolved, TrustMode};
+pub use origin::ORIGIN;
 pub use policy::{Policy, Rule};
 pub use problem::{Position, Problem, Severity};
 pub use source::{SettingSource, Source};

@@ -5,11 +5,12 @@ use serde_json::Value as Json;
 
 use crate::dialect::{Dialect, Field};
 use crate::edit::Change;
+use crate::origin::ORIGIN;
 use crate::tree::Node;
 
 use super::Client;
 use super::find::root_in;
-use super::notes::{self, ORIGIN};
+use super::notes;
 use super::placeholders::translate_entry;
 use super::reading::{Members, read};
 use super::same::{is_empty, meaning, normal};

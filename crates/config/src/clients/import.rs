@@ -4,10 +4,11 @@
 use serde_json::Value as Json;
 
 use crate::edit::Change;
+use crate::origin::ORIGIN;
 use crate::tree::Node;
 
 use super::export::canonical;
-use super::notes::{self, ORIGIN, Remembered};
+use super::notes::{self, Remembered};
 use super::reading::Members;
 use super::same::meaning;
 use super::{Found, Home};
