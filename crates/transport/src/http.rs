@@ -16,6 +16,7 @@ pub(crate) mod listen;
 pub(crate) mod messages;
 mod observe;
 mod pool;
+mod post;
 mod renew;
 mod session;
 pub(crate) mod shared;
@@ -40,6 +41,7 @@ use ::http as http_types;
 
 pub use config::HttpConfig;
 pub use io::Connector;
+pub use post::{JsonPost, PostAnswer};
 pub use tls::Roots;
 
 use self::body::Message;
