@@ -54,7 +54,7 @@ impl Audit {
     /// Opens the file and starts the thread.
     pub(super) fn start(config: &AuditConfig) -> Result<Self, ObserveError> {
         let failed = |error: io::Error| {
-            ObserveError::new(format!("cannot write the audit log {}", config.path.display()), error)
+            ObserveError::new(format!("cannot write the audit log {}", config.path.display()), &error)
         };
         let log = Log::open(config.clone()).map_err(failed)?;
         let (lines, received) = sync_channel(QUEUE);
