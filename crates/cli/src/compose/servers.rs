@@ -39,8 +39,9 @@ impl Servers {
     /// Reads what the arguments name. Faults of single entries are states, not errors.
     pub(crate) fn load(args: &SourceArgs, own: &Environment) -> Result<Self, UsageError> {
         let machine = machine(own)?;
-        let options =
-            LoadOptions { sources: sources(args, own)?, files: files(args)?, ..LoadOptions::default() };
+        let sources = sources(args, own)?;
+        let team_document = if sources.contains(&SettingSource::Team) { team(&machine) } else { None };
+        let options = LoadOptions { sources, files: files(args)?, team_document, ..LoadOptions::default() };
         let resolved = toolway_config::load(&options, &machine);
         let entries = plan::entries(&resolved, &machine, own);
         Ok(Self { resolved, entries })
@@ -125,10 +126,7 @@ pub(crate) fn machine(own: &Environment) -> Result<toolway_config::Environment, 
 }
 
 /// The settings with other bounds of time: a person at a shell waits as long as they say.
-pub(crate) fn with_timeout(
-    config: &Arc<ServerConfig>,
-    timeout: Option<Duration>,
-) -> Arc<ServerConfig> {
+pub(crate) fn with_timeout(config: &Arc<ServerConfig>, timeout: Option<Duration>) -> Arc<ServerConfig> {
     let Some(timeout) = timeout else { return Arc::clone(config) };
     let mut config = ServerConfig::clone(config);
     config.timeouts.startup = timeout;
