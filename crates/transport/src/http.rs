@@ -18,6 +18,7 @@ pub(crate) mod listen;
 pub(crate) mod messages;
 mod observe;
 mod pool;
+mod post;
 mod renew;
 mod session;
 pub(crate) mod shared;
@@ -44,6 +45,7 @@ pub use config::HttpConfig;
 pub use fetch::fetch;
 pub use heads::Head;
 pub use io::Connector;
+pub use post::{JsonPost, PostAnswer};
 pub use tls::Roots;
 
 use self::body::Message;

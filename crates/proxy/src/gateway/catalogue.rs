@@ -86,8 +86,9 @@ impl Catalogue {
 
     /// Puts in what a server has now.
     pub fn set(&mut self, server: usize, catalogue: Arc<ServerCatalogue>) -> Changes {
-        let before = self.servers.insert(server, Arc::clone(&catalogue));
-        self.changed(before.as_deref(), Some(&catalogue))
+        let after = Arc::clone(&catalogue);
+        let before = self.servers.insert(server, catalogue);
+        self.changed(before.as_deref(), Some(&after))
     }
 
     /// Takes a server out.

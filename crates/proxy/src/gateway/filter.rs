@@ -42,7 +42,7 @@ impl ToolFilter {
 
     /// Names in renames and descriptions, and patterns without a star, that fit none of the server's tools: most
     /// often a slip of the pen.
-    pub fn unused<'a>(&'a self, own: &[&str]) -> Vec<String> {
+    pub fn unused(&self, own: &[&str]) -> Vec<String> {
         let named = self.rename.keys().chain(self.describe.keys()).cloned();
         let globs = self.allow.iter().flatten().chain(&self.deny);
         let patterns = globs.filter(|glob| !own.iter().any(|own| glob.matches(own))).map(ToString::to_string);

@@ -37,10 +37,8 @@ pub fn search_definition(servers: &[&str]) -> String {
         names.push_str(server);
         left -= 1;
     }
-    if left > 0 {
-        names.push_str(&format!(" and {left} more"));
-    }
-    let of = if names.is_empty() { String::new() } else { format!(" of these servers: {names}") };
+    let more = if left > 0 { format!(" and {left} more") } else { String::new() };
+    let of = if names.is_empty() { String::new() } else { format!(" of these servers: {names}{more}") };
     json!({
         "name": SEARCH_TOOL,
         "title": "Find tools",

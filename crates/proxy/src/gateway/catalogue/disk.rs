@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use toolway_wire::find::{self, Step};
 
 use super::members::quoted;
-use super::pins::Pins;
+use super::pins::{Pins, hex};
 use crate::gateway::lists::{ListKind, RawLists};
 
 /// The version of the format; other ones are ignored.
@@ -81,8 +81,7 @@ impl CatalogueDisk {
 
     fn path(&self, what: &str, digest: &str) -> PathBuf {
         // Whatever the digest looks like, the name is a name.
-        let hash = Sha256::digest(digest);
-        let hash: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let hash = hex(Sha256::digest(digest).get(..16).unwrap_or_default());
         self.directory.join(format!("{what}-{hash}.json"))
     }
 
@@ -176,7 +175,7 @@ impl toolway_wire::lex::Sink for Nothing {}
 fn random() -> io::Result<String> {
     let mut bytes = [0_u8; 8];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }
 
 fn make(directory: &Path) -> io::Result<()> {
@@ -221,6 +220,7 @@ mod tests {
                 resources: Vec::new(),
                 templates: item("[]"),
                 notes: vec!["paging was cut".to_owned()],
+                ..RawLists::default()
             },
         }
     }

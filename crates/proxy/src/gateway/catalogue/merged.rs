@@ -56,7 +56,9 @@ impl Merged {
                 }
             }
         }
-        own.iter().for_each(|item| push(item));
+        for item in own {
+            push(item);
+        }
         body.extend_from_slice(b"]}");
         this.body = body.into();
         this.lost = clashes;

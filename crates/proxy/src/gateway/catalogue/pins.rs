@@ -107,7 +107,9 @@ fn push(value: &Value, out: &mut Vec<u8>) {
         }
         Value::Array(items) => {
             out.push(b'[');
-            items.iter().for_each(|item| push(item, out));
+            for item in items {
+                push(item, out);
+            }
             out.push(b']');
         }
         scalar => {
@@ -117,8 +119,10 @@ fn push(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-fn hex(digest: &Digest) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Bytes in hexadecimal.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 fn unhex(text: &str) -> Option<Digest> {

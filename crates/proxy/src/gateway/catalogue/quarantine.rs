@@ -81,10 +81,9 @@ impl Judged {
     fn display_members(&mut self) {
         for (name, fits) in DISPLAY {
             match self.value.get(name) {
-                None => {}
                 Some(Value::Null) => self.cut(name, "is null"),
                 Some(value) if !fits(value) => self.cut(name, "has a form that clients refuse"),
-                Some(_) => {}
+                None | Some(_) => {}
             }
         }
         let Some(Value::Object(annotations)) = self.value.get("annotations") else { return };

@@ -141,7 +141,8 @@ fn server_of<'a>(catalogue: &'a Catalogue, hit: &Hit) -> &'a str {
 fn whole(tool: &Definition, server: &str) -> String {
     let mut out = format!("{{\"name\":{},\"server\":{}", Value::from(&*tool.exposed), Value::from(server));
     if let Some(description) = tool.text("description").or_else(|| tool.text("title")) {
-        out.push_str(&format!(",\"description\":{}", Value::from(description)));
+        out.push_str(",\"description\":");
+        out.push_str(&Value::from(description).to_string());
     }
     if let Some(schema) = tool.member("inputSchema") {
         out.push_str(",\"inputSchema\":");
@@ -160,7 +161,8 @@ fn brief(tool: &Definition) -> String {
     }
     let mut out = format!("{{\"name\":{}", Value::from(&*tool.exposed));
     if !short.is_empty() {
-        out.push_str(&format!(",\"description\":{}", Value::from(short)));
+        out.push_str(",\"description\":");
+        out.push_str(&Value::from(short).to_string());
     }
     out.push('}');
     out
