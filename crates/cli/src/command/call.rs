@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use serde_json::Value;
 
-use super::shell::{Refusal, Session, Shell, Word, build, definitions, find_tool, read_words, told};
+use super::shell::{Refusal, Session, Shell, Word, build, find_tool, offered, read_words, told};
 use crate::args::CallArgs;
 use crate::exit::Exit;
 use crate::show::{Terminal, safe, show_result};
@@ -40,15 +40,16 @@ fn call(args: &CallArgs) -> Result<Exit, Refusal> {
 
 async fn one(session: &mut Session, tool: &str, words: &[Word]) -> Result<Value, Refusal> {
     let lists = session.lists().await?;
-    let tools = definitions(&lists.tools);
-    let definition = find_tool(session.name(), tool, &tools)?;
+    let tools = offered(&lists.tools, &session.config.filter);
+    let definition = find_tool(&session.config, tool, &tools)?;
     let built = build(words, definition.input_schema())?;
     for note in &built.notes {
         writeln!(std::io::stderr().lock(), "note: {}", safe(note)).ok();
     }
     let arguments = Value::Object(built.arguments).to_string();
+    let own = definition.own().to_owned();
     let mut voice = session.voice(tool);
-    session.call(tool, &arguments, &mut voice).await
+    session.call(&own, &arguments, &mut voice).await
 }
 
 fn exit(result: &Value) -> Exit {

@@ -78,7 +78,7 @@ async fn one(session: &mut Session, name: &str, words: &[Word]) -> Result<Value,
 fn list(shell: &Shell, prompts: &[Definition], notes: &[String]) -> Result<Exit, Refusal> {
     let mut out = std::io::stdout().lock();
     if shell.json {
-        let raw: Vec<&Value> = prompts.iter().map(|own| &own.0).collect();
+        let raw: Vec<&Value> = prompts.iter().map(|own| &own.value).collect();
         writeln!(out, "{:#}", json!({ "schema": 1, "prompts": raw, "notes": notes }))?;
         return Ok(Exit::Done);
     }

@@ -81,7 +81,7 @@ fn list(shell: &Shell, lists: &RawLists) -> Result<Exit, Refusal> {
     let mut out = std::io::stdout().lock();
     if shell.json {
         let raw = |list: &[super::shell::Definition]| -> Vec<Value> {
-            list.iter().map(|own| own.0.clone()).collect()
+            list.iter().map(|own| own.value.clone()).collect()
         };
         let page = json!({
             "schema": 1, "resources": raw(&resources), "resourceTemplates": raw(&templates), "notes": lists.notes

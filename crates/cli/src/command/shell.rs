@@ -12,7 +12,7 @@ mod words;
 
 pub(super) use arguments::{Word, build};
 pub(super) use near::near;
-pub(super) use page::{Definition, definitions, find_prompt, find_tool};
+pub(super) use page::{Definition, definitions, find_prompt, find_tool, offered};
 pub(super) use refusal::{Refusal, exit_of};
 pub(super) use session::{Session, Shell, told};
 pub(super) use start::{Started, Wanted, start_all};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolway_proxy::gateway::{RawLists, ServerConfig, ServerState};
 
-use super::shell::{Definition, Refusal, Shell, Wanted, definitions, find_tool, start_all, told};
+use super::shell::{Definition, Refusal, Shell, Wanted, find_tool, offered, start_all, told};
 use crate::args::ToolsArgs;
 use crate::exit::Exit;
 use crate::show::{one_line, safe};
@@ -44,13 +44,13 @@ fn tools(args: &ToolsArgs) -> Result<Exit, Refusal> {
     let offer = offer(&config, lists);
     match words {
         [] => print(&shell, &[offer]),
-        [tool] => one(&shell, &offer, tool),
+        [tool] => one(&shell, &config, &offer, tool),
         _ => Err(Refusal::usage("one tool at a time")),
     }
 }
 
 fn offer(config: &ServerConfig, lists: RawLists) -> Offer {
-    Offer { name: config.name.clone(), tools: definitions(&lists.tools), notes: lists.notes }
+    Offer { name: config.name.clone(), tools: offered(&lists.tools, &config.filter), notes: lists.notes }
 }
 
 /// Every server that may be started.
@@ -97,7 +97,7 @@ fn print(shell: &Shell, offers: &[Offer]) -> Result<Exit, Refusal> {
         let servers: Vec<Value> = offers
             .iter()
             .map(|offer| {
-                let tools: Vec<&Value> = offer.tools.iter().map(|tool| &tool.0).collect();
+                let tools: Vec<&Value> = offer.tools.iter().map(|tool| &tool.value).collect();
                 json!({ "name": offer.name, "tools": tools, "notes": offer.notes })
             })
             .collect();
@@ -135,15 +135,15 @@ fn print(shell: &Shell, offers: &[Offer]) -> Result<Exit, Refusal> {
 }
 
 /// One tool, whole.
-fn one(shell: &Shell, offer: &Offer, tool: &str) -> Result<Exit, Refusal> {
-    let found = find_tool(&offer.name, tool, &offer.tools)?;
+fn one(shell: &Shell, config: &ServerConfig, offer: &Offer, tool: &str) -> Result<Exit, Refusal> {
+    let found = find_tool(config, tool, &offer.tools)?;
     let mut out = std::io::stdout().lock();
     if shell.json {
-        writeln!(out, "{:#}", found.0)?;
+        writeln!(out, "{:#}", found.value)?;
         return Ok(Exit::Done);
     }
     let mut page = format!("{} {}\n", offer.name, found.name());
-    if let Some(text) = found.text("description") {
+    if let Some(text) = found.description() {
         write!(page, "\n{}\n", text.trim()).unwrap_or_default();
     }
     let arguments = found.arguments();

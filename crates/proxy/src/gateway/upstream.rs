@@ -23,6 +23,7 @@ use super::message::Message;
 use super::state::ServerState;
 use queue::Queue;
 
+pub(crate) use listing::{Listed, Listing};
 pub use queue::Full;
 use task::{Outlet, Task};
 

@@ -72,11 +72,6 @@ impl Listing {
         Self { current: RawLists::default(), told: None, slots: slots.collect() }
     }
 
-    /// The lists that there may be.
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = ListKind> + '_ {
-        self.slots.iter().map(|slot| slot.kind)
-    }
-
     /// The server says that a list has changed: the method of its notification. False: it says something else.
     pub(crate) fn heard(&mut self, method: &str, now: Instant) -> bool {
         let kinds: &[ListKind] = match method {
@@ -99,7 +94,8 @@ impl Listing {
 
     /// When the next list is to be asked for.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.slots.iter().filter(|slot| slot.running.is_none()).filter_map(|slot| slot.schedule.due()).min()
+        let idle = self.slots.iter().filter(|slot| slot.running.is_none());
+        idle.filter_map(|slot| slot.schedule.due()).min()
     }
 
     /// The lists that are to be asked for now, from their first page on.
@@ -146,21 +142,17 @@ impl Listing {
         unknown: bool,
         now: Instant,
     ) -> Option<String> {
-        let told = self.told.is_some();
         let slot = self.slots.iter_mut().find(|slot| slot.kind == kind)?;
-        let begun = slot.running.take()?;
-        let items = begun.into_items();
+        let items = slot.running.take()?.into_items();
         let note = format!("{}: {reason}", kind.method());
+        if slot.listed && items.is_empty() {
+            slot.note = Some(format!("{note}; the list from before is kept"));
+            return None;
+        }
         // A server without such a list says so.
         let quiet = unknown && (!slot.offered || kind == ListKind::Templates);
-        let fatal = kind == ListKind::Tools && slot.offered && !told && items.is_empty() && !slot.listed;
-        slot.running = Some(Paging::new(kind));
-        if slot.listed && items.is_empty() {
-            slot.running = None;
-            slot.note = Some(format!("{note}; the list from before is kept"));
-        } else {
-            self.put(kind, items, (!quiet).then(|| note.clone()), now);
-        }
+        let fatal = kind == ListKind::Tools && slot.offered && !slot.listed && items.is_empty();
+        self.put(kind, items, (!quiet).then(|| note.clone()), now);
         fatal.then_some(note)
     }
 
@@ -179,11 +171,6 @@ impl Listing {
         if let Some(ttl) = slot.ttl.filter(|ttl| !ttl.is_zero()) {
             slot.schedule.expires(now + ttl.clamp(SHORTEST_TTL, LONGEST_TTL));
         }
-    }
-
-    /// Every list has been asked for once.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.slots.iter().all(|slot| slot.listed)
     }
 
     /// What is to be told now: nothing while nothing has changed, or while the tools are not known.

@@ -4,7 +4,6 @@
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 use toolway_transport::{Failure, Outbound};
-use toolway_wire::era::{Era, meta};
 use toolway_wire::find::{Step, find, string};
 use toolway_wire::{Id, Kind, METHOD_NOT_FOUND, UPSTREAM_ERROR};
 
@@ -25,7 +24,7 @@ const AT_ONCE: usize = 64;
 /// How a session ends.
 #[derive(Debug)]
 pub(super) enum End {
-    /// It was stopped; the connection is closed.
+    /// It is to stop.
     Stopping,
     /// The connection is lost.
     Lost(String),
@@ -65,11 +64,10 @@ impl<'a> Session<'a> {
         Self { task, connection, own: Vec::new(), listing, listen, connected: false }
     }
 
-    pub(super) async fn run(mut self) -> End {
+    /// The connection comes back, to be closed: after a loss that ends what is left of the process tree.
+    pub(super) async fn run(mut self) -> (End, Connection) {
         let end = self.serve().await.unwrap_or_else(|end| end);
-        // After a loss this ends what is left of the process tree.
-        self.connection.close().await;
-        end
+        (end, self.connection)
     }
 
     async fn serve(&mut self) -> Result<End, End> {

@@ -94,15 +94,10 @@ impl Task {
         let (state, retried, lived) = match attempt {
             Ok(connection) => {
                 let since = Instant::now();
-                let state = match Session::new(self, connection).run().await {
-                    End::Stopping => return Err(Stopping),
-                    End::Unlisted(reason) => ServerState::Failed { stage: Stage::List, reason, hint: None },
-                    End::Lost(reason) => ServerState::Failed { stage: Stage::Run, reason, hint: None },
-                };
-                let ServerState::Failed { reason, .. } = &state else { return Ok(()) };
-                self.queue.drain();
-                self.outlet.emit(UpstreamEvent::Down { reason: reason.clone() }).await?;
-                (state, true, since.elapsed())
+                let (end, connection) = Session::new(self, connection).run().await;
+                let lost = self.lost(end).await;
+                connection.close().await;
+                (lost?, true, since.elapsed())
             }
             Err((error, remains)) => {
                 if self.outlet.stop.is_cancelled() {
@@ -122,6 +117,20 @@ impl Task {
             }
         };
         self.pause(state, retried, lived).await
+    }
+
+    /// Tells that the connection is lost; gives what the server is now.
+    async fn lost(&mut self, end: End) -> Result<ServerState, Stopping> {
+        let (stage, reason) = match end {
+            End::Stopping => return Err(Stopping),
+            End::Unlisted(reason) => (Stage::List, reason),
+            End::Lost(reason) => (Stage::Run, reason),
+        };
+        self.queue.drain();
+        self.outlet.emit(UpstreamEvent::Down { reason: reason.clone() }).await?;
+        let state = ServerState::Failed { stage, reason, hint: None };
+        self.set(state.clone()).await?;
+        Ok(state)
     }
 
     /// Waits until it may be started again.
