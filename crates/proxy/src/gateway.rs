@@ -5,10 +5,12 @@ mod client;
 mod config;
 mod connection;
 mod filter;
+mod front;
 mod hub;
 mod lists;
 mod message;
 mod naming;
+mod observe;
 mod outlet;
 mod run;
 mod search;
@@ -30,10 +32,14 @@ pub use connection::{
     Carrier, Connection, Eras, Exchange, Face, Known, Negotiated, OpenDetail, OpenError, Received, Shared,
 };
 pub use filter::Hidden;
+pub use front::{HttpFront, HttpFrontConfig, MAX_BODY, ServerTls, StdioFront, serve_stdio, server_tls};
 pub use hub::{ClientEvent, Command, SessionOptions};
 pub use lists::{ListKind, MAX_ITEMS, MAX_LIST_BYTES, MAX_PAGES, NextPage, Paging, RawLists};
 pub use message::{ClientMessage, Content, Message, SessionId};
 pub use naming::{MAX_NAME_CHARS, MIN_NAME_CHARS, Naming, RESERVED_PREFIX};
+pub use observe::{
+    AuditConfig, CallRecord, MetricsConfig, ObserveConfig, ObserveError, Observer, Outcome, TracesConfig,
+};
 pub use outlet::{Outlet, Sink, outlet};
 pub use run::{ClientSession, GatewayHandle};
 pub use search::{

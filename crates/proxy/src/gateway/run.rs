@@ -67,6 +67,13 @@ impl GatewayHandle {
         Self { clients, commands, closings, sessions: Arc::new(AtomicU64::new(1)), tasks }
     }
 
+    /// A handle whose hub is played by a test.
+    #[cfg(test)]
+    pub(super) fn played(clients: mpsc::Sender<ClientEvent>, closings: Arc<Notify>) -> Self {
+        let (commands, _) = mpsc::channel(1);
+        Self { clients, commands, closings, sessions: Arc::new(AtomicU64::new(1)), tasks: TaskTracker::new() }
+    }
+
     /// Opens a session. It ends when it is dropped. `None`: the gateway has ended.
     pub async fn open(&self, options: SessionOptions) -> Option<ClientSession> {
         let session = SessionId(self.sessions.fetch_add(1, Ordering::Relaxed));
@@ -87,6 +94,11 @@ impl GatewayHandle {
             return Vec::new();
         }
         status.await.unwrap_or_default()
+    }
+
+    /// Waits until the gateway has ended. Dropping the future loses nothing.
+    pub async fn ended(&self) {
+        self.clients.closed().await;
     }
 
     /// Ends all servers and waits until nothing is left.
@@ -118,6 +130,22 @@ impl ClientSession {
                 Ok(())
             }
             Err(_) => Err(message),
+        }
+    }
+
+    /// Waits until a message may be handed over, or the gateway has ended. Dropping the future loses nothing.
+    pub async fn ready(&self) {
+        drop(self.clients.reserve().await);
+    }
+
+    /// As [`ClientSession::send_batch`], without waiting; an error gives the messages back.
+    pub fn try_send_batch(&self, messages: Vec<Message>) -> Result<(), Vec<Message>> {
+        match self.clients.try_reserve() {
+            Ok(permit) => {
+                permit.send(ClientEvent::Batch { session: self.id, messages });
+                Ok(())
+            }
+            Err(_) => Err(messages),
         }
     }
 
