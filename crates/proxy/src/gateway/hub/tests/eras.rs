@@ -43,7 +43,10 @@ fn discover_is_answered_at_once_and_bad_requests_are_refused() {
             -32022,
         ),
     ] {
-        rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{{"_meta":{meta}}}}}"#));
+        rig.client(
+            1,
+            &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{{"_meta":{meta}}}}}"#),
+        );
         assert_eq!(json(&rig.one())["error"]["code"], code, "{meta}");
     }
 }
@@ -51,7 +54,10 @@ fn discover_is_answered_at_once_and_bad_requests_are_refused() {
 #[test]
 fn between_modern_sides_only_ids_names_and_tokens_change() {
     let mut rig = pair(Era::Modern, Era::Modern);
-    rig.client(1, &modern_call("\"m\"", r#","arguments":{"n":1e2},"requestState":"\u0041=="}"#.trim_end_matches('}')));
+    rig.client(
+        1,
+        &modern_call("\"m\"", r#","arguments":{"n":1e2},"requestState":"\u0041=="}"#.trim_end_matches('}')),
+    );
     let sent = rig.one();
     let ours = sent_id(&sent);
     assert!(sent.contains(r#""requestState":"\u0041==""#), "{sent}");
@@ -74,7 +80,12 @@ fn a_modern_client_uses_a_legacy_server() {
     rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{{{META}}}}}"#));
     let list = json(&rig.one());
     assert_eq!((&list["result"]["ttlMs"], &list["result"]["cacheScope"]), (&0.into(), &"private".into()));
-    rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{{{META},"uri":"x://none"}}}}"#));
+    rig.client(
+        1,
+        &format!(
+            r#"{{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{{{META},"uri":"x://none"}}}}"#
+        ),
+    );
     assert_eq!(json(&rig.one())["error"]["code"], -32602);
 }
 
@@ -94,11 +105,16 @@ fn a_legacy_servers_question_becomes_a_round_and_the_call_stays_open() {
     rig.nothing();
     // Another session may carry on: each request of a modern HTTP client is one.
     rig.open_as(2, true);
-    let retry = format!(r#","inputResponses":{{"{key}":{{"action":"accept","content":{{"n":1e2}}}}}},"requestState":"{state}""#);
+    let retry = format!(
+        r#","inputResponses":{{"{key}":{{"action":"accept","content":{{"n":1e2}}}}}},"requestState":"{state}""#
+    );
     rig.client(2, &modern_call("2", &retry));
     assert_eq!(rig.one(), r#"a > {"jsonrpc":"2.0","id":5,"result":{"action":"accept","content":{"n":1e2}}}"#);
     rig.server("a", &format!(r#"{{"jsonrpc":"2.0","id":{ours},"result":{{"content":[]}}}}"#));
-    assert_eq!(rig.one(), r#"2 [2]. < {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","content":[]}}"#);
+    assert_eq!(
+        rig.one(),
+        r#"2 [2]. < {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","content":[]}}"#
+    );
     // The same state a second time finds nothing: it is a new call, whose state the server would not know.
     rig.client(2, &modern_call("3", &retry));
     assert_eq!(json(&rig.one())["params"]["name"], "t");
@@ -110,7 +126,12 @@ fn an_answer_and_a_question_that_come_meanwhile_wait_for_the_second_call() {
     rig.client(1, &modern_call("1", ""));
     let ours = sent_id(&rig.one());
     let ask = |rig: &mut Rig, id: u64| {
-        rig.server("a", &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"elicitation/create","params":{{"message":"{id}"}}}}"#));
+        rig.server(
+            "a",
+            &format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"elicitation/create","params":{{"message":"{id}"}}}}"#
+            ),
+        );
     };
     ask(&mut rig, 5);
     let state = json(&rig.one())["result"]["requestState"].as_str().unwrap().to_owned();
@@ -159,7 +180,10 @@ fn a_legacy_client_uses_a_modern_server_and_answers_its_questions() {
     let asked = rig.sent();
     assert_eq!(asked.len(), 2);
     assert!(asked[0].starts_with("1 [1] < "));
-    assert_eq!((&json(&asked[0])["method"], &json(&asked[1])["method"]), (&"elicitation/create".into(), &"roots/list".into()));
+    assert_eq!(
+        (&json(&asked[0])["method"], &json(&asked[1])["method"]),
+        (&"elicitation/create".into(), &"roots/list".into())
+    );
     let ids: Vec<u64> = asked.iter().map(|sent| json(sent)["id"].as_u64().unwrap()).collect();
     rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"roots":[]}}}}"#, ids[1]));
     rig.nothing();
@@ -169,11 +193,17 @@ fn a_legacy_client_uses_a_modern_server_and_answers_its_questions() {
     assert_ne!(first, second);
     assert!(sent.contains(r#""requestState":"a\u0041\/""#), "{sent}");
     let params = &json(&sent)["params"];
-    assert_eq!(params["inputResponses"], serde_json::json!({"k1": {"action": "cancel"}, "k2": {"roots": []}}));
+    assert_eq!(
+        params["inputResponses"],
+        serde_json::json!({"k1": {"action": "cancel"}, "k2": {"roots": []}})
+    );
     assert_eq!((&params["_meta"]["progressToken"], &params["name"]), (&second.into(), &"t".into()));
     rig.server("a", &format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{second},"progress":1}}}}"#));
     assert_eq!(json(&rig.one())["params"]["progressToken"], "p");
-    rig.server("a", &format!(r#"{{"jsonrpc":"2.0","id":{second},"result":{{"resultType":"complete","content":[]}}}}"#));
+    rig.server(
+        "a",
+        &format!(r#"{{"jsonrpc":"2.0","id":{second},"result":{{"resultType":"complete","content":[]}}}}"#),
+    );
     assert_eq!(rig.one(), r#"1 [1]. < {"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#);
     assert_eq!(rig.hub.flights.len(), 0);
 }
@@ -200,13 +230,19 @@ fn streams_are_acknowledged_and_carry_their_own_id() {
     rig.lists("a", &[TOOL], &[r#"{"uri":"file:///a","name":"a"}"#]);
     rig.after(Duration::from_millis(20));
     rig.sent();
-    rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":"s","method":"subscriptions/listen","params":{{{META},"notifications":{{"toolsListChanged":true,"resourceSubscriptions":["file:///a","gone://x"]}}}}}}"#));
+    rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":"s","method":"subscriptions/listen","params":{{{META},"notifications":{{"toolsListChanged":true,"resourceSubscriptions":["file:///a","file:///a"]}}}}}}"#));
     let sent = rig.sent();
     let acknowledged = json(&sent[0]);
     assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-    assert_eq!(acknowledged["params"]["notifications"]["resourceSubscriptions"], serde_json::json!(["file:///a"]));
+    assert_eq!(
+        acknowledged["params"]["notifications"]["resourceSubscriptions"],
+        serde_json::json!(["file:///a"])
+    );
     assert_eq!(json(&sent[1])["method"], "resources/subscribe");
-    rig.server("a", r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a"}}"#);
+    rig.server(
+        "a",
+        r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a"}}"#,
+    );
     let update = json(&rig.one());
     assert_eq!(update["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "s");
     rig.lists("a", &[], &[r#"{"uri":"file:///a","name":"a"}"#]);
@@ -214,7 +250,10 @@ fn streams_are_acknowledged_and_carry_their_own_id() {
     let changed = json(&rig.one());
     assert_eq!(changed["method"], "notifications/tools/list_changed");
     assert_eq!(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "s");
-    rig.event(Event::Client(ClientEvent::Dropped { session: SessionId(1), request: toolway_wire::Id::from_json(b"\"s\"").unwrap() }));
+    rig.event(Event::Client(ClientEvent::Dropped {
+        session: SessionId(1),
+        request: toolway_wire::Id::from_json(b"\"s\"").unwrap(),
+    }));
     assert_eq!(json(&rig.one())["method"], "resources/unsubscribe");
 }
 
@@ -231,15 +270,24 @@ fn subscriptions_of_legacy_clients_become_a_stream_at_a_modern_server() {
     rig.server("a", &format!(r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{listen}}},"uri":"file:///a"}}}}"#));
     let update = rig.one();
     assert!(update.starts_with("1 < ") && !update.contains("subscriptionId"), "{update}");
-    rig.client(1, r#"{"jsonrpc":"2.0","id":2,"method":"resources/unsubscribe","params":{"uri":"file:///a"}}"#);
+    rig.client(
+        1,
+        r#"{"jsonrpc":"2.0","id":2,"method":"resources/unsubscribe","params":{"uri":"file:///a"}}"#,
+    );
     assert_eq!(json(&rig.sent()[0])["params"]["requestId"], listen);
 }
 
 #[test]
 fn log_messages_reach_modern_requests_that_want_them() {
     let mut rig = pair(Era::Legacy, Era::Modern);
-    let meta = META.replace(r#","io.modelcontextprotocol/clientInfo""#, r#","io.modelcontextprotocol/logLevel":"warning","io.modelcontextprotocol/clientInfo""#);
-    rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{meta},"name":"a__t"}}}}"#));
+    let meta = META.replace(
+        r#","io.modelcontextprotocol/clientInfo""#,
+        r#","io.modelcontextprotocol/logLevel":"warning","io.modelcontextprotocol/clientInfo""#,
+    );
+    rig.client(
+        1,
+        &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{meta},"name":"a__t"}}}}"#),
+    );
     rig.client(1, &modern_call("2", ""));
     rig.sent();
     for level in ["info", "error"] {

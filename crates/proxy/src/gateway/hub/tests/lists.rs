@@ -70,7 +70,11 @@ fn the_first_list_waits_for_those_that_it_must_wait_for() {
     let servers = || {
         let mut config = server_config("must");
         config.required = true;
-        vec![entry(config), entry(server_config("may")), refused("off", ServerState::Disabled { by: "x".to_owned() })]
+        vec![
+            entry(config),
+            entry(server_config("may")),
+            refused("off", ServerState::Disabled { by: "x".to_owned() }),
+        ]
     };
     let mut rig = Rig::with(servers(), |config| config.wait = Wait::Required);
     rig.open(1);
@@ -147,7 +151,7 @@ fn a_tool_that_changed_since_it_was_approved_is_reported_and_with_pins_held_back
 
 #[test]
 fn search_mode_shows_two_tools_and_calls_all() {
-    let pinned = Glob::new("a__pin*");
+    let pinned = Glob::new("a__pin*").unwrap();
     let mut rig = Rig::with(vec![entry(server_config("a"))], |config| {
         config.expose = Expose::Search { pinned: vec![pinned] };
     });
@@ -185,7 +189,11 @@ fn every_entry_has_a_state_also_those_that_never_start() {
         refused("lost", ServerState::Shadowed { by: "mcp.json:9".to_owned() }),
     ];
     let mut rig = Rig::with(servers, |_| {});
-    rig.up_as("ok", Era::Legacy, &[r#"{"name":"t","inputSchema":{"type":"object"}}"#, r#"{"name":"bad"}"#, "7"]);
+    rig.up_as(
+        "ok",
+        Era::Legacy,
+        &[r#"{"name":"t","inputSchema":{"type":"object"}}"#, r#"{"name":"bad"}"#, "7"],
+    );
     let status = rig.status();
     let states: Vec<String> = status.iter().map(|one| format!("{}: {}", one.name, one.state)).collect();
     assert_eq!(states, ["ok: connected", "off: disabled: mcp.json:3", "lost: shadowed: mcp.json:9"]);

@@ -46,7 +46,10 @@ fn with_resources() -> Rig {
 fn resources_are_read_from_the_server_that_has_them() {
     let mut rig = with_resources();
     for (uri, server) in [("file:///a", "a"), ("file:///b", "b")] {
-        rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#));
+        rig.client(
+            1,
+            &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#),
+        );
         let sent = rig.one();
         assert!(sent.starts_with(&format!("{server} > ")), "{sent}");
         assert_eq!(json(&sent)["params"]["uri"], uri);
@@ -61,19 +64,29 @@ fn resources_are_read_from_the_server_that_has_them() {
 fn only_subscribers_hear_of_a_resource_and_the_last_one_ends_the_subscription() {
     let mut rig = with_resources();
     for session in [1, 2] {
-        rig.client(session, r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///a"}}"#);
+        rig.client(
+            session,
+            r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///a"}}"#,
+        );
         let ours = sent_id(&rig.one());
         rig.server("a", &format!(r#"{{"jsonrpc":"2.0","id":{ours},"result":{{}}}}"#));
         assert_eq!(json(&rig.one())["id"], 1);
     }
-    let updated = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a"}}"#;
+    let updated =
+        r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a"}}"#;
     rig.server("a", updated);
     assert_eq!(rig.sent(), [format!("1 < {updated}"), format!("2 < {updated}")]);
-    rig.client(1, r#"{"jsonrpc":"2.0","id":2,"method":"resources/unsubscribe","params":{"uri":"file:///a"}}"#);
+    rig.client(
+        1,
+        r#"{"jsonrpc":"2.0","id":2,"method":"resources/unsubscribe","params":{"uri":"file:///a"}}"#,
+    );
     assert_eq!(rig.one(), r#"1 [2]. < {"jsonrpc":"2.0","id":2,"result":{}}"#);
     rig.server("a", updated);
     assert_eq!(rig.one(), format!("2 < {updated}"));
-    rig.client(2, r#"{"jsonrpc":"2.0","id":2,"method":"resources/unsubscribe","params":{"uri":"file:///a"}}"#);
+    rig.client(
+        2,
+        r#"{"jsonrpc":"2.0","id":2,"method":"resources/unsubscribe","params":{"uri":"file:///a"}}"#,
+    );
     assert_eq!(json(&rig.sent()[0])["method"], "resources/unsubscribe");
     rig.server("a", updated);
     rig.nothing();
@@ -102,12 +115,18 @@ fn prompts_and_completions_are_routed_by_name_and_address() {
     rig.client(1, r#"{"jsonrpc":"2.0","id":1,"method":"prompts/list"}"#);
     let name = json(&rig.one())["result"]["prompts"][0]["name"].as_str().unwrap().to_owned();
     assert!(name.starts_with("b__p_x__"), "{name}");
-    rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{{"name":"{name}"}}}}"#));
+    rig.client(
+        1,
+        &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{{"name":"{name}"}}}}"#),
+    );
     let sent = rig.one();
     assert_eq!((sent.starts_with("b > "), json(&sent)["params"]["name"].as_str()), (true, Some("p.x")));
     rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{{"ref":{{"type":"ref/prompt","name":"{name}"}},"argument":{{"name":"x","value":"1e2"}}}}}}"#));
     let sent = rig.one();
-    assert_eq!((sent.starts_with("b > "), json(&sent)["params"]["ref"]["name"].as_str()), (true, Some("p.x")));
+    assert_eq!(
+        (sent.starts_with("b > "), json(&sent)["params"]["ref"]["name"].as_str()),
+        (true, Some("p.x"))
+    );
     rig.client(1, r#"{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/resource","uri":"file:///a"},"argument":{"name":"x","value":"1"}}}"#);
     assert!(rig.one().starts_with("a > "));
     rig.client(1, r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"none"}}"#);

@@ -32,7 +32,10 @@ fn a_question_goes_to_the_client_whose_call_is_in_flight_and_its_answer_back() {
     rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"action":"accept"}}}}"#));
     rig.nothing();
     rig.client(2, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"action":"accept","content":{{"n":9007199254740993}}}}}}"#));
-    assert_eq!(rig.one(), r#"a > {"jsonrpc":"2.0","id":"q-1","result":{"action":"accept","content":{"n":9007199254740993}}}"#);
+    assert_eq!(
+        rig.one(),
+        r#"a > {"jsonrpc":"2.0","id":"q-1","result":{"action":"accept","content":{"n":9007199254740993}}}"#
+    );
     rig.client(2, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
     rig.nothing();
 }
@@ -108,6 +111,22 @@ fn a_server_that_asks_outside_of_a_call_is_not_shared_further() {
 }
 
 #[test]
+fn a_server_that_asked_for_roots_too_early_is_told_to_ask_again() {
+    let mut rig = Rig::new(&["a"]);
+    rig.up("a");
+    rig.server("a", r#"{"jsonrpc":"2.0","id":"r","method":"roots/list"}"#);
+    rig.open(1);
+    rig.sent();
+    rig.hello(1);
+    assert_eq!(
+        rig.sent().last().unwrap(),
+        r#"a > {"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#
+    );
+    rig.server("a", r#"{"jsonrpc":"2.0","id":"r","method":"roots/list"}"#);
+    assert_eq!(asked(&rig.one()).0, "1");
+}
+
+#[test]
 fn with_share_never_each_client_has_its_own_copy() {
     let mut config = server_config("a");
     config.share = Share::Never;
@@ -170,5 +189,8 @@ fn progress_of_a_client_on_a_question_goes_back_under_the_servers_token() {
     let (_, id) = asked(&sent);
     assert_eq!(json(&sent)["params"]["_meta"]["progressToken"], id);
     rig.client(1, &format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id},"progress":0.5}}}}"#));
-    assert_eq!(rig.one(), r#"a > {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"st","progress":0.5}}"#);
+    assert_eq!(
+        rig.one(),
+        r#"a > {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"st","progress":0.5}}"#
+    );
 }

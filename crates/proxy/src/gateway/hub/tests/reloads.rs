@@ -83,7 +83,8 @@ fn a_server_that_is_switched_off_and_on_again() {
 fn another_filter_needs_no_restart() {
     let mut rig = Rig::ready(&["a"]);
     let mut config = server_config("a");
-    config.filter = ToolFilter { deny: vec![toolway_guard::Glob::new("t")], ..ToolFilter::default() };
+    config.filter =
+        ToolFilter { deny: vec![toolway_guard::Glob::new("t").unwrap()], ..ToolFilter::default() };
     rig.reload(vec![entry(config)]);
     rig.nothing();
     rig.after(Duration::from_millis(20));
