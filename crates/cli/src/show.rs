@@ -9,6 +9,5 @@ mod text;
 
 pub(crate) use content::{Shown, show_block, show_result};
 pub(crate) use file::Shelf;
-pub(crate) use structured::{Eyes, structured};
 pub(crate) use terminal::Terminal;
 pub(crate) use text::{one_line, safe};

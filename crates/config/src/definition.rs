@@ -1,6 +1,14 @@
 //! Owns what one server's entry says, as raw texts with their places, in the dialect it was written in. Reads no file,
 //! replaces no placeholder.
 
+mod check;
+mod options;
+mod read;
+mod reader;
+
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -9,6 +17,9 @@ use toolway_secret::Secret;
 
 use crate::dialect::Dialect;
 use crate::problem::Position;
+
+pub(crate) use check::{env_name_fault, header_value_fault, name_fault, url_fault};
+pub use read::{Content, ReadEntry};
 
 /// A text as it stands in the file, placeholders and all. It may be a secret, so `Debug` shows none of it.
 #[derive(Clone)]

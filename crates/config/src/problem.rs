@@ -64,7 +64,7 @@ impl Problem {
 
     /// In this file.
     #[must_use]
-    pub fn in_file(mut self, file: impl AsRef<Path>) -> Self {
+    pub fn file(mut self, file: impl AsRef<Path>) -> Self {
         file.as_ref().clone_into(&mut self.file);
         self
     }
@@ -145,7 +145,7 @@ mod tests {
     fn a_problem_says_where_who_what_and_what_to_do() {
         let at = Position { line: 5, column: 13, offset: 80 };
         let problem = Problem::error("neither command nor url")
-            .in_file("/h/.cursor/mcp.json")
+            .file("/h/.cursor/mcp.json")
             .at(at)
             .server("typo")
             .field("comand")

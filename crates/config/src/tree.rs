@@ -20,7 +20,9 @@ use crate::problem::{Position, Problem};
 
 pub use bytes::read_bytes;
 pub(crate) use bytes::text_of;
+pub(crate) use jsonc::options as jsonc_options;
 pub(crate) use places::Places;
+pub(crate) use yaml::plain as yaml_plain;
 
 /// The largest configuration file that is read.
 pub const MAX_BYTES: u64 = 16 * 1024 * 1024;

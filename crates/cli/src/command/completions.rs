@@ -8,17 +8,14 @@ use crate::args::{self, CompletionsArgs};
 use crate::compose::UsageError;
 use crate::exit::Exit;
 
-const SHELLS: [(&str, Shell); 4] = [
-    ("bash", Shell::Bash),
-    ("zsh", Shell::Zsh),
-    ("fish", Shell::Fish),
-    ("powershell", Shell::PowerShell),
-];
+const SHELLS: [(&str, Shell); 4] =
+    [("bash", Shell::Bash), ("zsh", Shell::Zsh), ("fish", Shell::Fish), ("powershell", Shell::PowerShell)];
 
 /// Prints the script.
 pub(super) fn run(args: &CompletionsArgs) -> Result<Exit, UsageError> {
     let wanted = args.shell.to_ascii_lowercase();
-    let shell = SHELLS.iter().find(|(name, _)| *name == wanted || (wanted == "pwsh" && *name == "powershell"));
+    let shell =
+        SHELLS.iter().find(|(name, _)| *name == wanted || (wanted == "pwsh" && *name == "powershell"));
     let Some((_, shell)) = shell else {
         let known = SHELLS.map(|(name, _)| name).join(", ");
         return Err(UsageError::new("SHELL", format!("{:?} is none of {known}", args.shell))
@@ -38,14 +35,11 @@ fn script(shell: Shell) -> Vec<u8> {
 
 /// The command line without what is only for ourselves.
 fn visible(definition: &clap::Command) -> clap::Command {
-    let mut shown = clap::Command::new(definition.get_name().to_owned());
+    let mut shown = clap::Command::new("toolway").version(env!("CARGO_PKG_VERSION"));
     if let Some(about) = definition.get_about() {
         shown = shown.about(about.clone());
     }
     shown = shown.disable_help_subcommand(true).args(definition.get_arguments().cloned());
-    if let Some(version) = definition.get_version() {
-        shown = shown.version(version.to_owned());
-    }
     shown.subcommands(definition.get_subcommands().filter(|command| !command.is_hide_set()).cloned())
 }
 
@@ -67,7 +61,7 @@ mod tests {
                 assert!(script.contains(command), "{name}: {command}");
             }
             assert!(script.contains("max-response-chars"), "{name}");
-            assert!(!script.contains("__demo") && !script.contains("__query"), "{name}");
+            assert!(!script.contains("__demo"), "{name}");
         }
     }
 }

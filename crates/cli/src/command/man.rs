@@ -21,12 +21,19 @@ struct Page {
 pub(super) fn run(args: &ManArgs) -> Result<Exit, UsageError> {
     let pages = pages().map_err(|error| UsageError::new("man", error.to_string()))?;
     if let Some(directory) = &args.dir {
-        write_all(directory, &pages)
-            .map_err(|error| UsageError::new("--dir", format!("cannot write {}: {error}", directory.display())))?;
+        write_all(directory, &pages).map_err(|error| {
+            UsageError::new("--dir", format!("cannot write {}: {error}", directory.display()))
+        })?;
         let told = writeln!(io::stdout().lock(), "{} pages in {}", pages.len(), directory.display());
         return Ok(if told.is_ok() { Exit::Done } else { Exit::Ended });
     }
-    let wanted = format!("{}.1", std::iter::once("toolway").chain(args.command.iter().map(String::as_str)).collect::<Vec<_>>().join("-"));
+    let wanted = format!(
+        "{}.1",
+        std::iter::once("toolway")
+            .chain(args.command.iter().map(String::as_str))
+            .collect::<Vec<_>>()
+            .join("-")
+    );
     let Some(page) = pages.iter().find(|page| page.file == wanted) else {
         let names = pages.iter().filter_map(|page| page.file.strip_prefix("toolway-")?.strip_suffix(".1"));
         let nearest = near(&args.command.join("-"), names).first().map(|name| name.replace('-', " "));

@@ -7,12 +7,13 @@ mod page;
 mod questions;
 mod refusal;
 mod session;
+mod start;
 mod words;
 
-pub(super) use arguments::build;
-pub(super) use companion::Voice;
+pub(super) use arguments::{Word, build};
 pub(super) use near::near;
-pub(super) use page::{Definition, definitions};
-pub(super) use refusal::Refusal;
+pub(super) use page::{Definition, definitions, find_prompt, find_tool, offered};
+pub(super) use refusal::{Refusal, exit_of};
 pub(super) use session::{Session, Shell, told};
+pub(super) use start::{Started, Wanted, start_all};
 pub(super) use words::read_words;

@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn flat_rows_are_a_table_for_a_person() {
-        let value = json!([{"name": "a\u{1b}[1m", "size": 12}, {"name": "bb", "size": 3, "note": null, "on": true}]);
+        let value =
+            json!([{"name": "a\u{1b}[1m", "size": 12}, {"name": "bb", "size": 3, "note": null, "on": true}]);
         let shown = structured(&value, Eyes::Person(80));
         assert_eq!(shown, "name      size  note  on\na\\x1b[1m    12\nbb           3        true\n");
         assert_eq!(structured(&json!({"result": value}), Eyes::Person(80)), shown);

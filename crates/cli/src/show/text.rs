@@ -30,8 +30,13 @@ pub(crate) fn safe(text: &str) -> Cow<'_, str> {
 fn steers(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
-        '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{feff}' => true,
-        '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}' => true,
+        '\u{200e}'
+        | '\u{200f}'
+        | '\u{061c}'
+        | '\u{feff}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2066}'..='\u{206f}'
+        | '\u{e0000}'..='\u{e007f}' => true,
         letter => letter.is_control(),
     }
 }

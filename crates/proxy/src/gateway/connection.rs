@@ -3,18 +3,33 @@
 
 mod eras;
 mod failure;
+mod handshake;
+mod inbox;
+mod link;
+mod masks;
 mod negotiated;
+mod opening;
+mod start;
+mod words;
 
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use toolway_guard::Guard;
-use toolway_transport::{Failure, Outbound, TransportError};
+use toolway_transport::memory::MemoryEnd;
+use toolway_transport::{ChildTransport, Failure, Inbound, Outbound, Transport as _, TransportError};
 use toolway_wire::Id;
 
 pub use eras::{Eras, Known};
 pub use failure::{Exchange, OpenDetail, OpenError};
+pub(crate) use link::Link;
 pub use negotiated::{Carrier, Negotiated};
+pub(crate) use words::{Words, answer, quote, refuse};
+
+use inbox::Inbox;
+use masks::Masks;
+use opening::Opening;
 
 use super::config::ServerConfig;
 use super::message::Message;
@@ -95,17 +110,47 @@ pub enum Received {
 /// [`Connection::close`] ends it in good order.
 #[derive(Debug)]
 pub struct Connection {
+    link: Link,
+    inbox: Inbox,
+    words: Words,
     negotiated: Arc<Negotiated>,
+    masks: Masks,
 }
 
 impl Connection {
     /// Resolves the command, starts the process or connects, and shakes hands: within `timeouts.startup`.
     ///
     /// # Errors
-    /// [`OpenError`]; nothing of the attempt is left running.
-    #[expect(clippy::unused_async, reason = "signature first")]
-    pub async fn open(_config: &ServerConfig, _shared: &Shared) -> Result<Self, OpenError> {
-        Err(OpenError::new(super::Stage::Spawn, "not built yet"))
+    /// [`OpenError`]; nothing of the attempt is left running: a server that was started and does not answer is
+    /// stopped first, which may take some seconds more.
+    pub async fn open(config: &ServerConfig, shared: &Shared) -> Result<Self, OpenError> {
+        match Self::attempt(config, shared, &CancellationToken::new()).await {
+            Ok(connection) => Ok(connection),
+            Err((error, remains)) => {
+                if let Some(mut link) = remains {
+                    link.close().await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Shakes hands over one end of an in-memory pair.
+    ///
+    /// # Errors
+    /// As [`Connection::open`].
+    pub async fn over(end: MemoryEnd, config: &ServerConfig, shared: &Shared) -> Result<Self, OpenError> {
+        let opened = Opening::new(config, shared).over(Link::Memory(Box::new(end))).await;
+        opened.map_err(|(error, _)| error)
+    }
+
+    /// As [`Connection::open`], until `stop`; what a failure leaves behind is the caller's to close.
+    pub(crate) async fn attempt(
+        config: &ServerConfig,
+        shared: &Shared,
+        stop: &CancellationToken,
+    ) -> Result<Self, (OpenError, Option<Link>)> {
+        Opening::new(config, shared).open(stop).await
     }
 
     /// What the server said of itself.
@@ -115,31 +160,77 @@ impl Connection {
 
     /// A request may be sent now. When not, [`Received::Ready`] comes once there is room.
     pub fn ready(&self) -> bool {
-        true
+        self.link.ready()
+    }
+
+    /// A message that waits for no answer may be sent now, although a request may not.
+    pub fn ready_for_note(&self) -> bool {
+        self.link.ready_for_note()
     }
 
     /// Takes a message; never waits. The bytes leave while [`Connection::receive`] is awaited.
-    pub fn send(&mut self, _message: Outbound) -> Result<(), TransportError> {
-        Err(TransportError::Closed)
+    ///
+    /// # Errors
+    /// When the transport is closed or has no room.
+    pub fn send(&mut self, message: Outbound) -> Result<(), TransportError> {
+        self.link.send(message)
     }
 
     /// What comes next; `None` after [`Received::Closed`]. Dropping the future loses nothing.
-    #[expect(clippy::unused_async, reason = "signature first")]
     pub async fn receive(&mut self) -> Option<Received> {
-        None
+        loop {
+            if let Some(received) = self.inbox.next() {
+                return Some(received);
+            }
+            let inbound = self.link.receive().await?;
+            if let Some(received) = self.take(inbound) {
+                return Some(received);
+            }
+        }
     }
 
     /// What has already come, without waiting.
     pub fn try_receive(&mut self) -> Option<Received> {
-        None
+        loop {
+            if let Some(received) = self.inbox.next() {
+                return Some(received);
+            }
+            let inbound = self.link.try_receive()?;
+            if let Some(received) = self.take(inbound) {
+                return Some(received);
+            }
+        }
+    }
+
+    fn take(&mut self, inbound: Inbound) -> Option<Received> {
+        let received = self.inbox.take(inbound)?;
+        let Received::Closed { reason } = received else { return Some(received) };
+        let stderr = self.stderr();
+        let words = stderr.as_deref().and_then(masks::last_words);
+        let reason = match words {
+            Some(words) => format!("{reason}; its last words: {words}"),
+            None => reason,
+        };
+        Some(Received::Closed { reason })
+    }
+
+    /// How our own requests are spelled for this server.
+    pub(crate) fn words(&mut self) -> &mut Words {
+        &mut self.words
     }
 
     /// The last lines of the process's stderr, secrets masked; `None` where there is no process.
     pub fn stderr(&self) -> Option<String> {
-        None
+        self.link.child().map(|child| self.masks.mask(&child.stderr().text()))
+    }
+
+    /// The number of its process: the supervisor's if there is one. `None` where there is no process.
+    pub fn process(&self) -> Option<u32> {
+        self.link.child().map(ChildTransport::id)
     }
 
     /// Ends it in good order, within 5 s: session, process, everything below it.
-    #[expect(clippy::unused_async, reason = "signature first")]
-    pub async fn close(self) {}
+    pub async fn close(mut self) {
+        self.link.close().await;
+    }
 }

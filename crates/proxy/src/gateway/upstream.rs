@@ -1,7 +1,12 @@
 //! Owns the gateway's side of one server instance: a task that starts it, lists what it has, starts it again when it
 //! is lost, and stops it; and the handle on that task. Knows no clients and no other servers.
 
+mod backoff;
+mod listing;
 mod queue;
+mod schedule;
+mod session;
+mod task;
 
 use std::sync::Arc;
 
@@ -18,7 +23,9 @@ use super::message::Message;
 use super::state::ServerState;
 use queue::Queue;
 
+pub(crate) use listing::{Listed, Listing};
 pub use queue::Full;
+use task::{Outlet, Task};
 
 /// One instance of a server: of one generation of the configuration and, where it is not shared, of one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,8 +58,8 @@ pub enum UpstreamEvent {
     },
     /// There is room again after [`Upstream::try_send`] said [`Full`].
     Room,
-    /// The connection is lost: everything that was sent and not answered gets an error with this reason. `State`
-    /// follows, and later `Up` when it could be started again.
+    /// The connection is lost: everything in flight, also what still waited to be sent, gets an error with this
+    /// reason. `State` follows, and later `Up` when it could be started again.
     Down {
         /// A sentence that names no server: `the server exited with code 7; its last words: ...`
         reason: String,
@@ -75,12 +82,15 @@ impl Upstream {
     /// I/O. Never waits.
     pub fn start(
         id: UpstreamId,
-        _config: Arc<ServerConfig>,
-        _shared: Shared,
-        _events: mpsc::Sender<(UpstreamId, UpstreamEvent)>,
-        _tasks: &TaskTracker,
+        config: Arc<ServerConfig>,
+        shared: Shared,
+        events: mpsc::Sender<(UpstreamId, UpstreamEvent)>,
+        tasks: &TaskTracker,
     ) -> Self {
-        Self { id, queue: Arc::new(Queue::default()), stop: CancellationToken::new() }
+        let (queue, stop) = (Arc::new(Queue::default()), CancellationToken::new());
+        let outlet = Outlet { id, events, stop: stop.clone() };
+        tasks.spawn(Task::new(config, shared, outlet, Arc::clone(&queue)).run());
+        Self { id, queue, stop }
     }
 
     /// Which one this is.
@@ -95,8 +105,8 @@ impl Upstream {
     }
 
     /// Takes a message for the server; never waits. Requests and notes (everything that waits for no answer) have
-    /// their own bounds, so that a cancellation does not stand behind calls. Messages for a server that is down are
-    /// taken too, and fail with [`UpstreamEvent::Failed`] if it does not come up.
+    /// their own bounds, so that a cancellation does not stand behind calls. Messages for a server that is starting
+    /// wait for it; those for one that has failed get [`UpstreamEvent::Failed`].
     ///
     /// # Errors
     /// [`Full`] gives the message back; [`UpstreamEvent::Room`] comes when there is room.

@@ -98,6 +98,12 @@ pub(crate) fn build(words: &[Word], input_schema: &Value) -> Result<Built, Wrong
         .with_hint(Some(format!("add {}", form.join(" ")))))
 }
 
+/// The arguments of a schema as rows for a person: name, type, what it is.
+pub(crate) fn rows(input_schema: &Value) -> Vec<Vec<String>> {
+    let schema = Schema::new(input_schema);
+    schema.names().into_iter().map(|name| schema.row(name)).collect()
+}
+
 fn object(text: &str, from: &str) -> Result<Map<String, Value>, Wrong> {
     match serde_json::from_str(text) {
         Ok(Value::Object(members)) => Ok(members),
@@ -133,11 +139,10 @@ fn known(schema: &Schema<'_>, name: &str, notes: &mut Vec<String>) -> Result<(),
 /// A word's meaning; `@FILE` and `-` are read by the caller.
 pub(crate) fn pair(word: &str) -> Option<Word> {
     let (name, value) = word.split_once('=')?;
-    match name.strip_suffix(':') {
-        Some("") | None if name.is_empty() => None,
-        Some(name) if !name.is_empty() => Some(Word::Exact(name.to_owned(), value.to_owned())),
-        _ => Some(Word::Pair(name.to_owned(), value.to_owned())),
-    }
+    let (bare, exact) = name.strip_suffix(':').map_or((name, false), |bare| (bare, true));
+    let (bare_owned, value) = (bare.to_owned(), value.to_owned());
+    let word = if exact { Word::Exact(bare_owned, value) } else { Word::Pair(bare_owned, value) };
+    (!bare.is_empty()).then_some(word)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Owns what a server says and asks while a call runs: progress, logs, questions to the person. Knows no command.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, Write as _};
 
 use serde_json::{Value, json};
@@ -80,12 +81,12 @@ fn progress_line(what: &str, progress: f64, total: Option<f64>, message: Option<
     match total.filter(|total| *total > 0.0) {
         Some(total) => {
             let percent = (progress / total * 100.0).clamp(0.0, 100.0);
-            line.push_str(&format!("{progress} of {total} ({percent:.0}%)"));
+            write!(line, "{progress} of {total} ({percent:.0}%)").unwrap_or_default();
         }
         None => line.push_str(&progress.to_string()),
     }
     if let Some(message) = message {
-        line.push_str(&format!(" {message}"));
+        write!(line, " {message}").unwrap_or_default();
     }
     line
 }
@@ -114,7 +115,10 @@ impl Companion for Voice {
                 } else {
                     let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
                     let asked = one_line(message, 200);
-                    let line = format!("server {:?} asks: {asked}\nnobody can answer here (no terminal): declined\n", self.server);
+                    let line = format!(
+                        "server {:?} asks: {asked}\nnobody can answer here (no terminal): declined\n",
+                        self.server
+                    );
                     write(line.as_bytes());
                     json!({ "action": "decline" })
                 };

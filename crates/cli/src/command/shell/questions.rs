@@ -55,7 +55,10 @@ enum Stop {
 
 fn visit(params: &Value, person: &mut dyn Person) -> Value {
     let url = params.get("url").and_then(Value::as_str).unwrap_or_default();
-    person.tell(&format!("It wants you to open this address, which sees nothing of this session:\n{}\n", one_line(url, 2000)));
+    person.tell(&format!(
+        "It wants you to open this address, which sees nothing of this session:\n{}\n",
+        one_line(url, 2000)
+    ));
     match yes(person, "Have you opened it, and may the server go on? [y/N] ", false) {
         Ok(true) => json!({ "action": "accept" }),
         Ok(false) | Err(Stop::Decline) => json!({ "action": "decline" }),

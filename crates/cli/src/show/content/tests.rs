@@ -21,7 +21,8 @@ fn out(result: &Value, terminal: &Terminal) -> String {
 
 #[test]
 fn texts_stay_as_they_are_for_a_program() {
-    let result = json!({"content": [{"type": "text", "text": "a\u{1b}[1m"}, {"type": "text", "text": "b\n"}]});
+    let result =
+        json!({"content": [{"type": "text", "text": "a\u{1b}[1m"}, {"type": "text", "text": "b\n"}]});
     assert_eq!(out(&result, &PROGRAM), "a\u{1b}[1m\nb\n");
     assert_eq!(out(&result, &PERSON), "a\\x1b[1m\nb\n");
 }
@@ -29,22 +30,25 @@ fn texts_stay_as_they_are_for_a_program() {
 #[test]
 fn a_mirror_is_shown_once() {
     let rows = json!({"result": [{"n": 1}, {"n": 2}]});
-    for texts in [vec![rows.to_string()], vec![rows["result"].to_string()], vec![
-        rows["result"][0].to_string(),
-        rows["result"][1].to_string(),
-    ]] {
+    for texts in [
+        vec![rows.to_string()],
+        vec![rows["result"].to_string()],
+        vec![rows["result"][0].to_string(), rows["result"][1].to_string()],
+    ] {
         let blocks: Vec<Value> = texts.iter().map(|text| json!({"type": "text", "text": text})).collect();
         let result = json!({"content": blocks, "structuredContent": rows});
         assert_eq!(out(&result, &PERSON), "n\n1\n2\n");
         assert_eq!(out(&result, &PROGRAM), texts.join("\n") + "\n");
     }
-    let scalar = json!({"content": [{"type": "text", "text": "hello"}], "structuredContent": {"result": "hello"}});
+    let scalar =
+        json!({"content": [{"type": "text", "text": "hello"}], "structuredContent": {"result": "hello"}});
     assert_eq!((out(&scalar, &PERSON), out(&scalar, &PROGRAM)), ("hello\n".into(), "hello\n".into()));
 }
 
 #[test]
 fn what_is_no_mirror_is_not_dropped() {
-    let result = json!({"content": [{"type": "text", "text": "2 rows"}], "structuredContent": {"rows": [{"n": 1}]}});
+    let result =
+        json!({"content": [{"type": "text", "text": "2 rows"}], "structuredContent": {"rows": [{"n": 1}]}});
     assert_eq!(out(&result, &PERSON), "2 rows\n\nn\n1\n");
     assert!(out(&result, &PROGRAM).starts_with("2 rows\n{"));
     let alone = json!({"content": [], "structuredContent": {"rows": [{"n": 1}]}});

@@ -40,6 +40,8 @@ pub struct OpenDetail {
     pub exchanges: Vec<Exchange>,
     /// The server's JSON-RPC error to the handshake: code and message.
     pub rpc_error: Option<(i64, String)>,
+    /// The beginning of the first line on stdout that was no message, and how many there were.
+    pub garbage: Option<(String, u64)>,
     /// The start took longer than it may.
     pub timed_out: bool,
 }

@@ -53,11 +53,8 @@ impl Queue {
         }
         inner.bytes += memory(&message);
         inner.messages.push_back(message);
-        let first = inner.messages.len() == 1;
         drop(inner);
-        if first {
-            self.changed.notify_one();
-        }
+        self.changed.notify_one();
         Ok(())
     }
 

@@ -56,6 +56,24 @@ impl<'a> Schema<'a> {
         self.top.get("properties")?.get(name).map(|property| resolved(self.root, property))
     }
 
+    /// Name, type, what it is.
+    pub(super) fn row(&self, name: &str) -> Vec<String> {
+        let property = self.property(name).unwrap_or(&Value::Null);
+        let types = types(self.root, property);
+        let kind = if types.is_empty() { "any".to_owned() } else { types.join(" or ") };
+        let needed = if self.required().contains(&name) { ", required" } else { "" };
+        let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
+        let values = property.get("enum").and_then(Value::as_array).map(|values| {
+            let values: Vec<String> = values
+                .iter()
+                .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+                .collect();
+            format!(" ({})", values.join(", "))
+        });
+        let said = crate::show::one_line(&format!("{text}{}", values.unwrap_or_default()), 400);
+        vec![format!("  {}", crate::show::one_line(name, 64)), format!("{kind}{needed}"), said]
+    }
+
     /// `name (string: what it is)`.
     pub(super) fn described(&self, name: &str) -> String {
         let Some(property) = self.property(name) else { return name.to_owned() };

@@ -35,8 +35,19 @@ fn word_of(word: &str) -> Word {
 #[test]
 fn pairs_have_the_types_of_the_schema() {
     let words = [
-        "path=5", "depth=5", "ratio=0.5", "all=true", "tags=a", "tags=2", "ids=[1,2]", r#"where={"a":"b=c"}"#,
-        "maybe=null", "either=7", "mode=1", "any=[1]", "any:=\"x\"",
+        "path=5",
+        "depth=5",
+        "ratio=0.5",
+        "all=true",
+        "tags=a",
+        "tags=2",
+        "ids=[1,2]",
+        r#"where={"a":"b=c"}"#,
+        "maybe=null",
+        "either=7",
+        "mode=1",
+        "any=[1]",
+        "any:=\"x\"",
     ];
     let expected = json!({
         "path": "5", "depth": 5, "ratio": 0.5, "all": true, "tags": ["a", "2"], "ids": [1, 2], "where": {"a": "b=c"},
@@ -55,7 +66,8 @@ fn pairs_stand_over_json_whatever_they_hold() {
 
 #[test]
 fn missing_arguments_are_named_all_at_once() {
-    let schema = json!({"required": ["a", "b"], "properties": {"a": {"type": "string", "description": "the\na"}}});
+    let schema =
+        json!({"required": ["a", "b"], "properties": {"a": {"type": "string", "description": "the\na"}}});
     let wrong = build(&[], &schema).unwrap_err();
     assert_eq!(wrong.reason, "2 required arguments are missing: a (string: the a), b");
     assert_eq!(wrong.hint.as_deref(), Some("add a=... b=..."));

@@ -1,6 +1,7 @@
 //! Owns one field of a form: what is asked, and what a typed line means for it. Pure.
 
 use serde_json::Value;
+use std::fmt::Write as _;
 
 use crate::show::{one_line, safe};
 
@@ -19,7 +20,8 @@ pub(super) struct Field {
 impl Field {
     /// The fields of a `requestedSchema`, in its order.
     pub(super) fn all(schema: &Value) -> Vec<Self> {
-        let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let required =
+            schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let properties = schema.get("properties").and_then(Value::as_object);
         let field = |(name, schema): (&String, &Value)| Self {
             name: name.clone(),
@@ -39,14 +41,16 @@ impl Field {
 
     /// Values to choose from, each with what a person reads.
     fn choices(&self) -> Vec<(String, String)> {
-        let source = if self.is_list() { self.schema.get("items").unwrap_or(&Value::Null) } else { &self.schema };
+        let source =
+            if self.is_list() { self.schema.get("items").unwrap_or(&Value::Null) } else { &self.schema };
         let names = source.get("enumNames").and_then(Value::as_array);
         if let Some(values) = source.get("enum").and_then(Value::as_array) {
             let title = |index: usize, value: &str| {
                 let name = names.and_then(|names| names.get(index)).and_then(Value::as_str);
                 name.unwrap_or(value).to_owned()
             };
-            let values = values.iter().enumerate().filter_map(|(index, value)| Some((index, value.as_str()?)));
+            let values =
+                values.iter().enumerate().filter_map(|(index, value)| Some((index, value.as_str()?)));
             return values.map(|(index, value)| (value.to_owned(), title(index, value))).collect();
         }
         let options = source.get("oneOf").or_else(|| source.get("anyOf")).and_then(Value::as_array);
@@ -66,12 +70,12 @@ impl Field {
         let title = one_line(self.text("title").unwrap_or(&self.name), MOST);
         let mut prompt = String::new();
         if let Some(description) = self.text("description") {
-            prompt.push_str(&format!("  {}\n", one_line(description, MOST)));
+            writeln!(prompt, "  {}", one_line(description, MOST)).unwrap_or_default();
         }
         let choices = self.choices();
         for (index, (value, shown)) in choices.iter().enumerate() {
             let more = if value == shown { String::new() } else { format!(" ({})", one_line(value, MOST)) };
-            prompt.push_str(&format!("  {}. {}{more}\n", index + 1, one_line(shown, MOST)));
+            writeln!(prompt, "  {}. {}{more}", index + 1, one_line(shown, MOST)).unwrap_or_default();
         }
         let kind = match self.text("type") {
             Some("boolean") => "y/n",
@@ -104,7 +108,7 @@ impl Field {
             let chosen: Result<Vec<Value>, String> =
                 text.split(',').map(|part| choose(&choices, part.trim())).collect();
             let chosen = chosen?;
-            self.within("minItems", "maxItems", chosen.len() as f64, "items")?;
+            self.within("minItems", "maxItems", count(chosen.len()), "items")?;
             return Ok(Some(Value::Array(chosen)));
         }
         if !choices.is_empty() {
@@ -126,7 +130,7 @@ impl Field {
                 Ok(Some(value))
             }
             _ => {
-                self.within("minLength", "maxLength", text.chars().count() as f64, "characters")?;
+                self.within("minLength", "maxLength", count(text.chars().count()), "characters")?;
                 Ok(Some(Value::String(text.to_owned())))
             }
         }
@@ -142,6 +146,11 @@ impl Field {
         }
         Ok(())
     }
+}
+
+/// No line that is typed has more.
+fn count(items: usize) -> f64 {
+    f64::from(u32::try_from(items).unwrap_or(u32::MAX))
 }
 
 /// By its number, its value or its title.

@@ -38,8 +38,7 @@ fn every_kind() -> Value {
 
 #[test]
 fn every_kind_of_field_is_filled() {
-    let (answer, shown) =
-        asked(&every_kind(), &["Bo", "40", "", "y", "2", "Small", "1, c", "", "y"]);
+    let (answer, shown) = asked(&every_kind(), &["Bo", "40", "", "y", "2", "Small", "1, c", "", "y"]);
     let content = json!({"name": "Bo", "age": 40, "score": 0.5, "news": true, "color": "g", "size": "s", "tags": ["a", "c"]});
     assert_eq!(answer, json!({"action": "accept", "content": content}));
     assert!(shown.contains("server \"s\" asks:\nWho \\x1b[1mare you?\n"), "{shown}");
@@ -53,9 +52,14 @@ fn what_does_not_fit_is_asked_again() {
     let lines = ["B", "", "Bo", "17", "x", "1.5", "18", "x", "1", "z", "n", "3", "r", "1", "d", "a", "", ""];
     let (answer, shown) = asked(&every_kind(), &lines);
     assert_eq!(answer["action"], "accept", "{shown}");
-    for reason in
-        ["at least 2 characters", "this one is required", "at least 18", "no whole number", "y or n", "none of these"]
-    {
+    for reason in [
+        "at least 2 characters",
+        "this one is required",
+        "at least 18",
+        "no whole number",
+        "y or n",
+        "none of these",
+    ] {
         assert!(shown.contains(reason), "{reason} in {shown}");
     }
 }
@@ -79,7 +83,8 @@ fn a_question_without_fields_is_yes_or_no() {
 
 #[test]
 fn an_address_is_shown_and_never_opened_unasked() {
-    let params = json!({"mode": "url", "message": "Log in", "url": "https://h/\u{1b}]0;x", "elicitationId": "1"});
+    let params =
+        json!({"mode": "url", "message": "Log in", "url": "https://h/\u{1b}]0;x", "elicitationId": "1"});
     let (answer, shown) = asked(&params, &["y"]);
     assert_eq!(answer, json!({"action": "accept"}));
     assert!(shown.contains("https://h/\\x1b]0;x"), "{shown}");
