@@ -14,9 +14,9 @@ mod expand;
 mod expanded;
 mod glob;
 mod load;
-mod origin;
 mod locate;
 mod merge;
+mod origin;
 mod plugins;
 mod policy;
 mod problem;
@@ -30,8 +30,8 @@ mod trust;
 mod watch;
 
 pub use clients::{
-    CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine, ImportOutcome,
-    ImportPlan, InFile, Limits, Scope, find, plan_export, plan_import,
+    CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine,
+    ImportOutcome, ImportPlan, InFile, Limits, Scope, find, plan_export, plan_import,
 };
 pub use definition::{
     Auth, Content, Definition, HeaderCase, InheritEnv, Options, Placement, Protocol, ReadEntry, RemoteKind,
@@ -43,9 +43,9 @@ pub use entry::{Entry, FileReport, FileStatus, Place, Standing};
 pub use environment::{Environment, Platform};
 pub use error::ConfigError;
 pub use expanded::{Expanded, ExpandedAuth, ExpandedRemote, ExpandedStdio, ExpandedTarget};
-pub use origin::ORIGIN;
 pub use load::{LoadOptions, Loader, Resolved, TrustMode, load};
 pub use locate::{project_root, team_url};
+pub use origin::ORIGIN;
 pub use policy::{Policy, Rule};
 pub use problem::{Position, Problem, Severity};
 pub use source::{SettingSource, Source};

@@ -133,7 +133,7 @@ impl Placing<'_> {
                         .hint("it must be relative, without \"..\", and lead to a file of the plugin");
                     self.plugins.problems.push(problem.file(path).at(servers.at).field("mcpServers"));
                 }
-            },
+            }
             Value::Array(items) => {
                 for item in items {
                     self.manifest(item, path);

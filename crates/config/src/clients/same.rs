@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use crate::dialect::Dialect;
 use crate::origin::ORIGIN;
 
-use super::placeholders::{translate, each_text};
+use super::placeholders::{each_text, translate};
 use super::reading::{Members, read};
 use super::shapes;
 

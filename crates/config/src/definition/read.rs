@@ -71,8 +71,8 @@ impl Definition {
         let is_known = |key: &Key| known.contains(&key.name.as_str());
         let unknown = rest.iter().chain(&told).filter(|(key, _)| !is_known(key));
         let unknown = unknown.map(|(key, value)| (key.name.clone(), value.to_json())).collect();
-        let content = target
-            .map(|target| Content::Definition(Box::new(Self { dialect, target, options, unknown })));
+        let content =
+            target.map(|target| Content::Definition(Box::new(Self { dialect, target, options, unknown })));
         finish(reader, content)
     }
 }
@@ -159,9 +159,8 @@ fn target(reader: &mut Reader<'_>, at: Position, node: &Node) -> Option<Target> 
             None
         }
         (None, None) => {
-            let typed = node.members().unwrap_or_default().iter();
-            let near =
-                typed.find_map(|(key, _)| Some((key, nearest(&key.name, &["command", "url"])?)));
+            let mut typed = node.members().unwrap_or_default().iter();
+            let near = typed.find_map(|(key, _)| Some((key, nearest(&key.name, &["command", "url"])?)));
             let problem = Problem::error("neither command nor url");
             let problem = match near {
                 Some((_, near)) => problem.hint(format!("did you mean {near}?")),
