@@ -108,7 +108,15 @@ pub static CLIENTS: &[Client] = &[
     client!("gemini", "Gemini CLI", Gemini, false, MODELS, GEMINI, gemini),
     client!("qwen", "Qwen Code", Qwen, false, MODELS, GEMINI, qwen),
     client!("windsurf", "Windsurf", Windsurf, false, limits(Some(100), 64), WINDSURF, windsurf),
-    client!("antigravity", "Antigravity", Antigravity, false, limits(Some(100), 64), ANTIGRAVITY, antigravity),
+    client!(
+        "antigravity",
+        "Antigravity",
+        Antigravity,
+        false,
+        limits(Some(100), 64),
+        ANTIGRAVITY,
+        antigravity
+    ),
     client!("cline", "Cline", Cline, false, MODELS, CLINE, cline),
     client!("roo", "Roo Code", Roo, false, MODELS, ROO, roo),
     client!("zed", "Zed", Zed, false, MODELS, ZED, zed),

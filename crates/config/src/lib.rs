@@ -25,8 +25,8 @@ mod tree;
 mod trust;
 
 pub use clients::{
-    CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine, ImportOutcome,
-    ImportPlan, InFile, Limits, Scope, find, plan_export, plan_import,
+    CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine,
+    ImportOutcome, ImportPlan, InFile, Limits, Scope, find, plan_export, plan_import,
 };
 pub use definition::{
     Auth, Content, Definition, HeaderCase, InheritEnv, Options, Placement, Protocol, ReadEntry, RemoteKind,

@@ -8,14 +8,14 @@ use crate::edit::Change;
 use crate::origin::ORIGIN;
 use crate::tree::Node;
 
+use super::Client;
 use super::find::root_in;
 use super::notes;
 use super::placeholders::translate_entry;
 use super::reading::{Members, read};
-use super::same::{is_empty, meaning, normal};
+use super::same::{in_one_spelling, is_empty, meaning, normal};
 use super::shape::{Quirk, Switch};
 use super::writing::write;
-use super::Client;
 
 /// What is to be done.
 #[derive(Debug, Default)]
@@ -63,20 +63,23 @@ pub fn plan_export(
     inputs: &[Json],
     replace: bool,
 ) -> ExportPlan {
-    let mut export = Export { client, file, replace, plan: ExportPlan::default(), written: Vec::new(), list: None };
+    let mut export =
+        Export { client, file, replace, plan: ExportPlan::default(), written: Vec::new(), list: None };
     let root = root_in(client, file);
-    export.list = file.and_then(|file| file.at_path(&root)).and_then(Node::items).map(|items| {
-        items.iter().map(Node::to_json).collect()
-    });
-    let writes_list = client.dialect == Dialect::Continue;
-    if writes_list && export.list.is_none() {
+    export.list = file
+        .and_then(|file| file.at_path(&root))
+        .and_then(Node::items)
+        .map(|items| items.iter().map(Node::to_json).collect());
+    let is_there = file.is_some_and(|file| file.at_path(&root).is_some());
+    let writes_list = client.dialect == Dialect::Continue && !is_there;
+    if writes_list {
         export.list = Some(Vec::new());
     }
     let before = export.list.clone();
     for (name, own) in entries {
         export.entry(name, own, &root);
     }
-    if export.list != before || (writes_list && file.is_none()) {
+    if export.list != before {
         export.head();
         let list = export.list.take().unwrap_or_default();
         export.plan.changes.push(Change::set(&root, list.into()));
@@ -161,15 +164,25 @@ impl Export<'_> {
         let theirs = remembered.as_ref().and_then(|remembered| remembered.name.clone());
         let theirs = theirs.unwrap_or_else(|| name.to_owned());
         let mut line = |outcome, left_out| {
-            self.plan.lines.push(ExportLine { name: name.to_owned(), theirs: theirs.clone(), outcome, left_out });
+            self.plan.lines.push(ExportLine {
+                name: name.to_owned(),
+                theirs: theirs.clone(),
+                outcome,
+                left_out,
+            });
         };
         let own_dialect = notes::dialect_of(own);
         let prepared = match prepared(own, own_dialect, self.client) {
             Ok(prepared) => prepared,
-            Err((field, reason)) => return line(ExportOutcome::Refused(format!("{field}: {reason}")), Vec::new()),
+            Err((field, reason)) => {
+                return line(ExportOutcome::Refused(format!("{field}: {reason}")), Vec::new());
+            }
         };
         if !prepared.contains_key("command") && !prepared.contains_key("url") {
-            return line(ExportOutcome::Refused("it only switches a server on or off".to_owned()), Vec::new());
+            return line(
+                ExportOutcome::Refused("it only switches a server on or off".to_owned()),
+                Vec::new(),
+            );
         }
         let mut entry = write(&theirs, &prepared, self.client.shape);
         if let Some(remembered) = &remembered {
@@ -184,7 +197,9 @@ impl Export<'_> {
         let outcome = match there {
             None => ExportOutcome::Added,
             Some(there) if there == Json::Object(entry.clone()) => ExportOutcome::Same,
-            Some(there) if self.replace || is_ours || self.is_same(&theirs, &there, own) => ExportOutcome::Changed,
+            Some(there) if self.replace || is_ours || self.is_same(&theirs, &there, own) => {
+                ExportOutcome::Changed
+            }
             Some(_) => ExportOutcome::Conflict,
         };
         if matches!(outcome, ExportOutcome::Added | ExportOutcome::Changed) {
@@ -265,8 +280,12 @@ impl Export<'_> {
             let is_allowed = allowed.as_ref().is_none_or(|list| list.contains(&name.as_str().into()));
             let name: Json = name.as_str().into();
             if is_on {
-                excluded.iter_mut().for_each(|list| list.retain(|other| *other != name));
-                allowed.iter_mut().filter(|_| !is_allowed).for_each(|list| list.push(name.clone()));
+                if let Some(list) = &mut excluded {
+                    list.retain(|other| *other != name);
+                }
+                if let Some(list) = allowed.as_mut().filter(|_| !is_allowed) {
+                    list.push(name);
+                }
             } else if is_allowed && !excluded.as_ref().is_some_and(|list| list.contains(&name)) {
                 excluded.get_or_insert_default().push(name);
             }
@@ -286,7 +305,8 @@ impl Export<'_> {
         let there = self.file.and_then(|file| file.get("inputs")).and_then(Node::items).unwrap_or_default();
         let mut all: Vec<Json> = there.iter().map(Node::to_json).collect();
         let before = all.len();
-        let texts: String = self.written.iter().map(|(_, own)| Json::Object(own.clone()).to_string()).collect();
+        let texts: String =
+            self.written.iter().map(|(_, own)| Json::Object(own.clone()).to_string()).collect();
         for input in inputs {
             let Some(id) = input.get("id").and_then(Json::as_str) else { continue };
             let is_there = all.iter().any(|other| other.get("id").and_then(Json::as_str) == Some(id));
@@ -307,9 +327,12 @@ fn is_named(item: &Json, name: &str) -> bool {
 /// What the client does not say: found by reading its entry again. An error where that would be another server, or one
 /// that is on instead of off.
 fn left_out(name: &str, own: &Members, entry: &Members, client: &Client) -> Result<Vec<String>, String> {
-    let again = read(name, entry, client.shape).map_err(|reason| format!("it {reason}"))?.own;
+    let mut again = read(name, entry, client.shape).map_err(|reason| format!("it {reason}"))?.own;
+    let mut own = own.clone();
+    in_one_spelling(&mut again, client.dialect);
+    in_one_spelling(&mut own, client.dialect);
     let mut left_out = Vec::new();
-    for (member, value) in own {
+    for (member, value) in &own {
         let read = again.get(member);
         if read == Some(value) || (read.is_none() && is_empty(value)) {
             continue;

@@ -51,8 +51,20 @@ fn compare(path: &mut Vec<String>, ours: &Members, theirs: &Members, notes: &mut
 
 /// Members that say together where a server runs: what is remembered of them goes back together or not at all.
 const TARGET: [&str; 14] = [
-    "command", "cmd", "args", "env", "environment", "envs", "env_keys", "env_vars", "url", "serverUrl", "httpUrl", "uri",
-    "auth", "oauth",
+    "command",
+    "cmd",
+    "args",
+    "env",
+    "environment",
+    "envs",
+    "env_keys",
+    "env_vars",
+    "url",
+    "serverUrl",
+    "httpUrl",
+    "uri",
+    "auth",
+    "oauth",
 ];
 
 /// Puts back what the notes remember, wherever Toolway's own part still is what it was.
