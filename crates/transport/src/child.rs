@@ -133,6 +133,22 @@ impl Child {
         self.process.kill_all();
     }
 
+    /// Whether it has ended, without collecting it or what it left behind: never takes long.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.process.has_ended()
+    }
+
+    /// How much longer than its grace a request to end may take.
+    pub(crate) fn terminate_margin(&self) -> Duration {
+        self.process.terminate_margin()
+    }
+
+    /// The number of a descriptor that is readable once it has ended, valid as long as this value is.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn handle_number(&self) -> Option<std::os::fd::RawFd> {
+        self.process.handle_number()
+    }
+
     /// Stops it: `close_input` is called first and closes its standard input if that is still open, then comes
     /// [`StopSequence`], until it has ended.
     pub fn stop(&self, close_input: impl FnOnce()) -> Exit {
@@ -148,7 +164,7 @@ impl Child {
                 }
                 StopStep::Terminate => {
                     self.terminate();
-                    wait + self.process.terminate_margin()
+                    wait + self.terminate_margin()
                 }
                 StopStep::Kill => {
                     self.kill_all();

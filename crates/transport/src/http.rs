@@ -10,12 +10,14 @@ pub(crate) mod config;
 pub(crate) mod conn;
 mod exchange;
 pub(crate) mod failure;
+mod heads;
 mod io;
 mod job;
 pub(crate) mod listen;
 pub(crate) mod messages;
 mod observe;
 mod pool;
+mod post;
 mod renew;
 mod session;
 pub(crate) mod shared;
@@ -39,7 +41,9 @@ use toolway_wire::{Envelope, Id, Kind};
 use ::http as http_types;
 
 pub use config::HttpConfig;
+pub use heads::Head;
 pub use io::Connector;
+pub use post::{JsonPost, PostAnswer};
 pub use tls::Roots;
 
 use self::body::Message;
@@ -88,6 +92,11 @@ impl HttpTransport {
             listening: false,
             life: Life::Open,
         })
+    }
+
+    /// How the server answered the first requests: for choosing between transports, and for a diagnosis.
+    pub fn heads(&self) -> Vec<Head> {
+        self.shared.client.heads.first()
     }
 
     /// Learns which tool parameters are mirrored into headers, from a complete `tools/list` answer or its result.

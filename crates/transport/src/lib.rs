@@ -1,6 +1,7 @@
 //! Transports: stdio, child processes, Streamable HTTP, legacy SSE, in-memory pairs.
 
 mod child;
+mod child_transport;
 pub mod command;
 pub mod environment;
 mod http;
@@ -15,7 +16,8 @@ pub mod supervisor;
 mod transport;
 
 pub use child::{Child, ChildConfig, Exit, StartError};
-pub use http::{Connector, HttpConfig, HttpTransport, Roots};
+pub use child_transport::ChildTransport;
+pub use http::{Connector, Head, HttpConfig, HttpTransport, JsonPost, PostAnswer, Roots};
 pub use limits::{DEFAULT_MAX_IN_FLIGHT, DEFAULT_SSE_READ_TIMEOUT, DEFAULT_TIMEOUT};
 pub use platform::Platform;
 pub use process_group::{GRACE, StopSequence, StopStep};

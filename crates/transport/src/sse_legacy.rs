@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 
 use self::session::Session;
 use self::shared::Shared;
-use crate::http::HttpConfig;
 use crate::http::shared::Slot;
+use crate::http::{Head, HttpConfig};
 use crate::limits::INBOUND_QUEUE;
 use crate::transport::{Inbound, Life, Outbound, Transport, TransportError};
 
@@ -49,6 +49,11 @@ impl SseTransport {
         let shared = Arc::new(Shared::new(config, events)?);
         let tasks = JoinSet::new();
         Ok(Self { shared, inbound, queue, waiting: Some(waiting), tasks, life: Life::Open })
+    }
+
+    /// How the server answered the first requests.
+    pub fn heads(&self) -> Vec<Head> {
+        self.shared.client.heads.first()
     }
 }
 

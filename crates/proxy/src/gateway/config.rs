@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_guard::{Glob, Guard};
+use toolway_secret::Secret;
 use toolway_transport::{ChildConfig, HttpConfig};
 
 use super::state::ServerState;
@@ -66,6 +67,8 @@ pub struct ServerConfig {
     pub protocol: Protocol,
     /// Another limit of the guard for this server's results, in characters.
     pub max_response_chars: Option<u64>,
+    /// Texts that no message for people may show: values of its variables, arguments and headers that may be secret.
+    pub secrets: Vec<Secret>,
     /// Roots that are told to a server that asks, as file URLs; `None`: the client's own.
     pub roots: Option<Vec<String>>,
 }

@@ -109,6 +109,20 @@ impl Process {
         }
     }
 
+    /// Whether it has ended. Does not collect it.
+    pub(super) fn has_ended(&self) -> bool {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let state = lock(&self.state);
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        state.exit.is_some() || !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn handle_number(&self) -> Option<std::os::fd::RawFd> {
+        use std::os::fd::AsRawFd as _;
+        self.handle.as_ref().map(std::os::fd::OwnedFd::as_raw_fd)
+    }
+
     pub(super) fn terminate(&self) {
         let state = lock(&self.state);
         if state.exit.is_none() {

@@ -81,6 +81,11 @@ impl Process {
         }
     }
 
+    /// Whether it has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.collect().is_some()
+    }
+
     /// Windows knows no polite request to a process without a window.
     pub(super) fn terminate(&self) {
         self.kill_all();

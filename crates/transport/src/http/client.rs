@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::body::{Message, RequestBody};
 use super::config::HttpConfig;
 use super::conn::{Answer, Conn};
+use super::heads::Heads;
 use super::io::{Connector, SharedTls, connect};
 use super::pool::Pool;
 use super::target::{Origin, Target};
@@ -30,6 +31,8 @@ pub(crate) struct Client {
     connector: Connector,
     tls: SharedTls,
     pub(crate) timeout: Duration,
+    pub(crate) heads: Heads,
+    title_case: bool,
 }
 
 /// One request.
@@ -69,6 +72,8 @@ impl Client {
             connector: config.connector.clone(),
             tls: Arc::new(Tls::new(config.roots.clone())),
             timeout: config.timeout,
+            heads: Heads::default(),
+            title_case: config.title_case,
         }
     }
 
@@ -145,7 +150,10 @@ impl Client {
                     self.pool.clear();
                     return Err(CallError::Silent);
                 }
-                Ok(Ok(response)) => return Ok(Answer::new(conn, response, Arc::clone(&self.pool))),
+                Ok(Ok(response)) => {
+                    self.heads.note(&call.method, target, response.status(), response.headers());
+                    return Ok(Answer::new(conn, response, Arc::clone(&self.pool)));
+                }
                 Ok(Err(error)) => {
                     let unsent = error.message().is_some();
                     let error = error.into_error();
@@ -168,7 +176,7 @@ impl Client {
         let failed = |reason: String| CallError::Connect { origin: origin.to_string(), reason };
         let open = async {
             let io = connect(origin, &self.connector, &self.tls).await?;
-            Conn::handshake(Arc::clone(origin), io).await.map_err(|error| error.to_string())
+            Conn::handshake(Arc::clone(origin), io, self.title_case).await.map_err(|error| error.to_string())
         };
         match timeout(self.timeout, open).await {
             Ok(opened) => opened.map_err(failed),

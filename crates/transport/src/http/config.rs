@@ -31,6 +31,10 @@ pub struct HttpConfig {
     pub connector: Connector,
     /// Which certificate authorities are trusted.
     pub roots: Roots,
+    /// Header names are sent in title case (`Authorization`), for servers that compare them byte by byte.
+    pub title_case: bool,
+    /// Texts of failures name the options of a command line that would help (`--timeout`, `--header`).
+    pub advice: bool,
 }
 
 impl fmt::Debug for HttpConfig {
@@ -61,6 +65,8 @@ impl HttpConfig {
             max_in_flight: DEFAULT_MAX_IN_FLIGHT,
             connector: Connector::default(),
             roots: Roots::default(),
+            title_case: false,
+            advice: true,
         })
     }
 

@@ -36,9 +36,13 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
-    pub(crate) async fn handshake(origin: Arc<Origin>, io: Io) -> hyper::Result<Self> {
+    pub(crate) async fn handshake(origin: Arc<Origin>, io: Io, title_case: bool) -> hyper::Result<Self> {
         let tcp = io.tcp();
-        let (sender, driver) = http1::Builder::new().max_buf_size(READ_BUFFER).handshake(io).await?;
+        let (sender, driver) = http1::Builder::new()
+            .max_buf_size(READ_BUFFER)
+            .title_case_headers(title_case)
+            .handshake(io)
+            .await?;
         let driver = Some(driver);
         Ok(Self { origin, reused: false, expires: Instant::now(), idle: POOL_IDLE, sender, driver, tcp })
     }

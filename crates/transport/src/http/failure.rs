@@ -20,6 +20,7 @@ pub(crate) struct Texts {
     pub(crate) has_authorization: bool,
     pub(crate) timeout: std::time::Duration,
     pub(crate) sse_read_timeout: std::time::Duration,
+    pub(crate) advice: bool,
 }
 
 /// A failure with the code for upstream errors.
@@ -34,6 +35,7 @@ impl Texts {
             has_authorization: config.has_authorization(),
             timeout: config.timeout,
             sse_read_timeout: config.sse_read_timeout,
+            advice: config.advice,
         }
     }
 
@@ -64,6 +66,11 @@ impl Texts {
         out
     }
 
+    /// How to wait longer, for those who have a command line.
+    fn raise(&self, option: &str) -> String {
+        if self.advice { format!(" (raise {option} to wait longer)") } else { String::new() }
+    }
+
     /// There was no answer at all.
     pub(crate) fn call(&self, error: &CallError, target: &Target) -> Failure {
         match error {
@@ -74,8 +81,9 @@ impl Texts {
                 "{reason} before {target} answered; the request may have run and is not sent again"
             )),
             CallError::Silent => upstream(format!(
-                "no answer from {target} within {} (raise --timeout to wait longer); the request may still run",
-                seconds(self.timeout)
+                "no answer from {target} within {}{}; the request may still run",
+                seconds(self.timeout),
+                self.raise("--timeout")
             )),
             CallError::Redirect { status, reason } => upstream(format!("HTTP {status}: {reason}")),
         }
@@ -110,7 +118,7 @@ impl Texts {
             message.push(')');
             data.insert("www_authenticate".to_owned(), challenges.into());
         }
-        if matches!(status.as_u16(), 401 | 403) {
+        if self.advice && matches!(status.as_u16(), 401 | 403) {
             message.push_str(if self.has_authorization {
                 ". The configured Authorization header was not accepted: pass a valid token with --header Authorization=\"Bearer TOKEN\""
             } else {
@@ -177,16 +185,18 @@ impl Texts {
     /// Nothing came in the middle of a JSON body.
     pub(crate) fn body_silence(&self, at: &Target) -> Failure {
         upstream(format!(
-            "{at} sent nothing for {} in the middle of its answer (raise --timeout to wait longer)",
-            seconds(self.timeout)
+            "{at} sent nothing for {} in the middle of its answer{}",
+            seconds(self.timeout),
+            self.raise("--timeout")
         ))
     }
 
     /// Nothing came on the event stream.
     pub(crate) fn stream_silence(&self, at: &Target) -> Failure {
         upstream(format!(
-            "nothing came on the event stream from {at} for {} (raise --sse-read-timeout to wait longer)",
-            seconds(self.sse_read_timeout)
+            "nothing came on the event stream from {at} for {}{}",
+            seconds(self.sse_read_timeout),
+            self.raise("--sse-read-timeout")
         ))
     }
 
@@ -233,6 +243,7 @@ mod tests {
             has_authorization: false,
             timeout: Duration::from_mins(2),
             sse_read_timeout: Duration::from_millis(1500),
+            advice: true,
         }
     }
 

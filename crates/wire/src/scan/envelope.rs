@@ -195,6 +195,21 @@ impl Envelope {
         (!self.error.is_empty()).then(|| self.error.clone())
     }
 
+    /// The same message after a change of its bytes: with this id, with this `params.name` where one is given, and with
+    /// `params` standing there. The other spans are not known any more.
+    #[must_use]
+    pub fn readdressed(mut self, id: Id, name: Option<&str>, params: Range<u64>) -> Self {
+        self.id = IdField::Value(id);
+        if let (Some(name), Ok(start)) = (name, u32::try_from(self.fields.len()))
+            && let Ok(length) = u32::try_from(name.len())
+        {
+            self.fields.extend_from_slice(name.as_bytes());
+            self.name = Some(Field { start, end: start + length });
+        }
+        (self.params, self.span, self.result, self.error) = (params, 0..0, 0..0, 0..0);
+        self
+    }
+
     fn text(&self, field: Option<Field>) -> Option<&str> {
         let field = field?;
         std::str::from_utf8(self.fields.get(field.start as usize..field.end as usize)?).ok()

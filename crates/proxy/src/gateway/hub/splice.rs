@@ -1,0 +1,286 @@
+//! Owns the changes that a message needs on its way through: another id, another name, another progress token. Each is
+//! a splice: every other byte stays. Knows no session.
+
+use std::ops::Range;
+
+use toolway_wire::find::{Member, Step, find, is_named, members, rest_of_members};
+use toolway_wire::{Envelope, Id};
+
+/// The digits of an id or token of ours.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Digits {
+    bytes: [u8; 20],
+    from: usize,
+}
+
+impl Digits {
+    pub(super) fn of(mut number: u64) -> Self {
+        let mut bytes = [b'0'; 20];
+        let mut from = bytes.len();
+        loop {
+            from -= 1;
+            if let Some(byte) = bytes.get_mut(from) {
+                *byte = b'0' + (number % 10) as u8;
+            }
+            number /= 10;
+            if number == 0 {
+                return Self { bytes, from };
+            }
+        }
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(self.from..).unwrap_or_default()
+    }
+}
+
+/// The number that an id of ours stands for, also when the peer made a string of it.
+pub(super) fn number(id: &Id) -> Option<u64> {
+    let raw = id.raw();
+    let inner = raw.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(raw);
+    if inner.is_empty() || inner.len() > 19 {
+        return None;
+    }
+    inner.iter().try_fold(0u64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + u64::from(byte - b'0')))
+}
+
+/// Where the value of the top-level `id` stands. What is known of the message is skipped.
+fn id_span(json: &[u8], envelope: &Envelope) -> Option<Range<usize>> {
+    let body = envelope.params_span().or_else(|| envelope.result_span()).or_else(|| envelope.error_span());
+    let is_id = |member: &Member| is_named(json, member, "id");
+    let Some(body) = body.and_then(range) else {
+        return find(json, &[Step::Key("id")]);
+    };
+    // A name that stands twice means its last value.
+    if let Some(member) = rest_of_members(json, body.end).filter(is_id).last() {
+        return Some(member.value);
+    }
+    let start = json.iter().position(|byte| *byte == b'{')?;
+    let head = json.get(..body.start)?;
+    members(head, start..head.len()).filter(is_id).last().map(|member| member.value)
+}
+
+fn range(span: Range<u64>) -> Option<Range<usize>> {
+    Some(usize::try_from(span.start).ok()?..usize::try_from(span.end).ok()?)
+}
+
+/// The message with another id.
+pub(super) fn with_id(json: &[u8], envelope: &Envelope, id: &[u8]) -> Option<Vec<u8>> {
+    let at = id_span(json, envelope)?;
+    let mut out = Vec::with_capacity(json.len() + id.len());
+    out.extend_from_slice(json.get(..at.start)?);
+    out.extend_from_slice(id);
+    out.extend_from_slice(json.get(at.end..)?);
+    Some(out)
+}
+
+/// What a request becomes on its way to a server.
+#[derive(Debug)]
+pub(super) struct Readdressed {
+    /// The bytes.
+    pub(super) bytes: Vec<u8>,
+    /// Where `params` stands in them.
+    pub(super) params: Range<u64>,
+    /// The client's own progress token, raw.
+    pub(super) token: Option<Box<[u8]>>,
+}
+
+/// A change at one place; they are made in their order.
+type Change<'a> = (Range<usize>, &'a [u8], &'a [u8], &'a [u8]);
+
+/// The request with another id, with `name` (a JSON string) as `params.name` where it is given, and with the id as its
+/// progress token where `token` says so. `None`: it has no place for that.
+pub(super) fn readdress(
+    json: &[u8],
+    envelope: &Envelope,
+    id: &[u8],
+    name: Option<&[u8]>,
+    token: bool,
+) -> Option<Readdressed> {
+    let id_at = id_span(json, envelope)?;
+    let params = envelope.params_span().and_then(range)?;
+    let mut own_token = None;
+    // At most the name and the token; the one that stands first comes first.
+    let mut changes: [Option<Change<'_>>; 2] = [None, None];
+    let mut meta = None;
+    let mut any = false;
+    for member in members(json, params.clone()) {
+        any = true;
+        if name.is_some() && is_named(json, &member, "name") {
+            changes[0] = Some((member.value, name.unwrap_or_default(), b"", b""));
+        } else if token && is_named(json, &member, "_meta") {
+            meta = Some(member.value);
+        }
+    }
+    if name.is_some() && changes[0].is_none() {
+        return None;
+    }
+    if token {
+        changes[1] = Some(match meta.filter(|at| json.get(at.start) == Some(&b'{')) {
+            None if json.get(params.start) != Some(&b'{') => return None,
+            None => {
+                let at = params.start + 1;
+                (at..at, b"\"_meta\":{\"progressToken\":", id, if any { b"}," } else { b"}" })
+            }
+            Some(meta) => {
+                let mut found = None;
+                let mut empty = true;
+                for member in members(json, meta.clone()) {
+                    empty = false;
+                    if is_named(json, &member, "progressToken") {
+                        found = Some(member.value);
+                    }
+                }
+                match found {
+                    Some(at) => {
+                        own_token = json.get(at.clone()).map(Into::into);
+                        (at, b"", id, b"")
+                    }
+                    None => {
+                        let at = meta.start + 1;
+                        (at..at, b"\"progressToken\":", id, if empty { b"" } else { b"," })
+                    }
+                }
+            }
+        });
+        if let [Some(first), Some(second)] = &changes
+            && first.0.start > second.0.start
+        {
+            changes.swap(0, 1);
+        }
+    }
+    let mut out = Vec::with_capacity(json.len() + id.len() * 2 + name.map_or(0, <[u8]>::len) + 32);
+    let mut from = 0;
+    let put_id = |out: &mut Vec<u8>, from: &mut usize| {
+        out.extend_from_slice(json.get(*from..id_at.start).unwrap_or_default());
+        out.extend_from_slice(id);
+        *from = id_at.end;
+    };
+    if id_at.start < params.start {
+        put_id(&mut out, &mut from);
+    }
+    out.extend_from_slice(json.get(from..params.start)?);
+    from = params.start;
+    let start = out.len() as u64;
+    for (at, before, value, after) in changes.into_iter().flatten() {
+        out.extend_from_slice(json.get(from..at.start)?);
+        out.extend_from_slice(before);
+        out.extend_from_slice(value);
+        out.extend_from_slice(after);
+        from = at.end;
+    }
+    out.extend_from_slice(json.get(from..params.end)?);
+    from = params.end;
+    let end = out.len() as u64;
+    if id_at.start >= params.end {
+        put_id(&mut out, &mut from);
+    }
+    out.extend_from_slice(json.get(from..)?);
+    Some(Readdressed { bytes: out, params: start..end, token: own_token })
+}
+
+/// The message with another value at a path, which is there. `None`: it is not.
+pub(super) fn with_value(json: &[u8], path: &[Step<'_>], value: &[u8]) -> Option<Vec<u8>> {
+    let at = find(json, path)?;
+    Some([json.get(..at.start)?, value, json.get(at.end..)?].concat())
+}
+
+/// The raw value at a path.
+pub(super) fn value<'a>(json: &'a [u8], path: &[Step<'_>]) -> Option<&'a [u8]> {
+    json.get(find(json, path)?)
+}
+
+/// The text at a path.
+pub(super) fn text(json: &[u8], path: &[Step<'_>]) -> Option<String> {
+    toolway_wire::find::string(json, find(json, path)?)
+}
+
+/// A response with this raw result.
+pub(super) fn result(id: &[u8], result: &[u8]) -> Vec<u8> {
+    [b"{\"jsonrpc\":\"2.0\",\"id\":".as_slice(), id, b",\"result\":", result, b"}"].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolway_wire::{Scanner, Verdict};
+
+    fn scan(json: &str) -> Envelope {
+        match Scanner::new().whole(json.as_bytes()) {
+            Verdict::Message(envelope) => envelope.clone(),
+            verdict => panic!("{verdict:?}"),
+        }
+    }
+
+    fn call(json: &str) -> (String, Option<String>) {
+        let made = readdress(json.as_bytes(), &scan(json), b"77", Some(b"\"own\""), true).unwrap();
+        let text = String::from_utf8(made.bytes).unwrap();
+        let envelope = scan(&text);
+        assert_eq!(envelope.params_span(), Some(made.params));
+        assert_eq!((envelope.name(), envelope.id().unwrap().raw()), (Some("own"), b"77".as_slice()));
+        (text, made.token.map(|token| String::from_utf8(token.into()).unwrap()))
+    }
+
+    #[test]
+    fn a_call_changes_at_three_places() {
+        for (before, after, token) in [
+            (
+                r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"s__t","arguments":{"name":1e2, "id":3}}}"#,
+                r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"_meta":{"progressToken":77},"name":"own","arguments":{"name":1e2, "id":3}}}"#,
+                None,
+            ),
+            (
+                r#" { "params" : { "_meta" : { "x" : 1, "progressToken" : "p\u0061" } , "arguments":{}, "name" : "s__t" } , "id" : 1.0 , "method":"tools/call","jsonrpc":"2.0","y":[] }"#,
+                r#" { "params" : { "_meta" : { "x" : 1, "progressToken" : 77 } , "arguments":{}, "name" : "own" } , "id" : 77 , "method":"tools/call","jsonrpc":"2.0","y":[] }"#,
+                Some(r#""p\u0061""#),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__t","_meta":{}}}"#,
+                r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"own","_meta":{"progressToken":77}}}"#,
+                None,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"a":{}},"name":"s__t"}}"#,
+                r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"_meta":{"progressToken":77,"a":{}},"name":"own"}}"#,
+                None,
+            ),
+        ] {
+            assert_eq!(call(before), (after.to_owned(), token.map(str::to_owned)));
+        }
+    }
+
+    #[test]
+    fn an_answer_changes_at_one_place() {
+        for (before, after) in [
+            (
+                r#"{"jsonrpc":"2.0","id":5,"result":{"id":5}}"#,
+                r#"{"jsonrpc":"2.0","id":"x","result":{"id":5}}"#,
+            ),
+            (
+                r#"{"result":{"id":[5]},"id":5,"jsonrpc":"2.0"}"#,
+                r#"{"result":{"id":[5]},"id":"x","jsonrpc":"2.0"}"#,
+            ),
+            (
+                r#"{"error":{"code":1,"message":"m"} , "id" : 5,"jsonrpc":"2.0"}"#,
+                r#"{"error":{"code":1,"message":"m"} , "id" : "x","jsonrpc":"2.0"}"#,
+            ),
+        ] {
+            let changed = with_id(before.as_bytes(), &scan(before), b"\"x\"").unwrap();
+            assert_eq!(String::from_utf8(changed).unwrap(), after);
+        }
+    }
+
+    #[test]
+    fn digits_and_numbers_are_each_others_reverse() {
+        for n in [0, 9, 10, 12_345_678_901, (1 << 53) - 1] {
+            let digits = Digits::of(n);
+            assert_eq!(digits.as_bytes(), n.to_string().as_bytes());
+            assert_eq!(number(&Id::from_json(digits.as_bytes()).unwrap()), Some(n));
+        }
+        for (id, value) in
+            [("\"12\"", Some(12)), ("\"a\"", None), ("1.0", None), ("-1", None), ("\"\"", None)]
+        {
+            assert_eq!(number(&Id::from_json(id.as_bytes()).unwrap()), value, "{id}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Owns the way from the hub to one client: a queue that the hub never waits for and that a front empties at once.
+//!
+//! It is bounded from the other side: a front that finds it full reads no more from its client until there is room
+//! ([`Outlet::room`]); answers are never more than the requests in flight, and messages that answer nothing are
+//! dropped while it is full.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::message::ClientMessage;
+
+/// Messages that may wait before the queue is full.
+const FULL_MESSAGES: usize = 1024;
+/// Bytes that may wait before the queue is full.
+const FULL_BYTES: u64 = 4 << 20;
+
+#[derive(Debug, Default)]
+struct Queue {
+    messages: VecDeque<ClientMessage>,
+    bytes: u64,
+    /// Messages that were dropped because it was full.
+    dropped: u64,
+    /// The hub sends nothing more.
+    ended: bool,
+    /// The front is gone.
+    closed: bool,
+}
+
+impl Queue {
+    fn is_full(&self) -> bool {
+        self.messages.len() >= FULL_MESSAGES || self.bytes >= FULL_BYTES
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    queue: Mutex<Queue>,
+    /// Something has come, or the end.
+    filled: Notify,
+    /// There is room again.
+    emptied: Notify,
+    /// Tells the hub that some front is gone.
+    closings: Arc<Notify>,
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The hub's end.
+#[derive(Debug)]
+pub struct Sink(Arc<Shared>);
+
+/// The front's end. Dropping it ends the session.
+#[derive(Debug)]
+pub struct Outlet(Arc<Shared>);
+
+/// Both ends. `closings` is notified when the front's end is dropped.
+pub fn outlet(closings: Arc<Notify>) -> (Sink, Outlet) {
+    let shared =
+        Arc::new(Shared { queue: Mutex::default(), filled: Notify::new(), emptied: Notify::new(), closings });
+    (Sink(Arc::clone(&shared)), Outlet(shared))
+}
+
+impl Sink {
+    /// Hands over a message. One that answers nothing is dropped while the queue is full.
+    pub fn send(&self, message: ClientMessage) {
+        let mut queue = self.0.queue();
+        if queue.closed {
+            return;
+        }
+        if !message.is_answer && queue.is_full() {
+            queue.dropped += 1;
+            return;
+        }
+        queue.bytes += message.payload.len();
+        queue.messages.push_back(message);
+        if queue.messages.len() == 1 {
+            self.0.filled.notify_one();
+        }
+    }
+
+    /// The front is gone.
+    pub fn is_closed(&self) -> bool {
+        self.0.queue().closed
+    }
+
+    /// Messages that were dropped so far because the client does not read.
+    pub fn dropped(&self) -> u64 {
+        self.0.queue().dropped
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        self.0.queue().ended = true;
+        self.0.filled.notify_one();
+        self.0.emptied.notify_one();
+    }
+}
+
+impl Outlet {
+    /// Waits for messages and moves all that are there to `into`; false: nothing more will come. Dropping the future
+    /// loses nothing.
+    pub async fn receive(&self, into: &mut Vec<ClientMessage>) -> bool {
+        loop {
+            if self.try_receive(into) {
+                return true;
+            }
+            if self.0.queue().ended {
+                return false;
+            }
+            self.0.filled.notified().await;
+        }
+    }
+
+    /// As [`Outlet::receive`], without waiting; false: there was nothing.
+    pub fn try_receive(&self, into: &mut Vec<ClientMessage>) -> bool {
+        let mut queue = self.0.queue();
+        if queue.messages.is_empty() {
+            return false;
+        }
+        let full = queue.is_full();
+        into.extend(queue.messages.drain(..));
+        queue.bytes = 0;
+        if full {
+            queue.messages.shrink_to(FULL_MESSAGES);
+            self.0.emptied.notify_one();
+        }
+        true
+    }
+
+    /// The client is to be read: less waits for it than may.
+    pub fn has_room(&self) -> bool {
+        !self.0.queue().is_full()
+    }
+
+    /// Waits until the client may be read again. Dropping the future loses nothing.
+    pub async fn room(&self) {
+        loop {
+            if self.may_be_read() {
+                return;
+            }
+            self.0.emptied.notified().await;
+        }
+    }
+
+    fn may_be_read(&self) -> bool {
+        let queue = self.0.queue();
+        queue.ended || !queue.is_full()
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        let mut queue = self.0.queue();
+        queue.closed = true;
+        queue.messages.clear();
+        drop(queue);
+        self.0.closings.notify_one();
+    }
+}
