@@ -17,6 +17,7 @@ mod load;
 mod locate;
 mod merge;
 mod origin;
+mod own;
 mod plugins;
 mod policy;
 mod problem;
@@ -30,7 +31,8 @@ mod trust;
 
 pub use clients::{
     CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine,
-    ImportOutcome, ImportPlan, InFile, Limits, Scope, find, plan_export, plan_import,
+    ImportOutcome, ImportPlan, InFile, Limits, Scope, find, plan_export, plan_import, plan_removal,
+    plan_switch,
 };
 pub use definition::{
     Auth, Content, Definition, HeaderCase, InheritEnv, Options, Placement, Protocol, ReadEntry, RemoteKind,
@@ -45,6 +47,10 @@ pub use expanded::{Expanded, ExpandedAuth, ExpandedRemote, ExpandedStdio, Expand
 pub use load::{LoadOptions, Loader, Resolved, TrustMode, load};
 pub use locate::{project_root, team_url};
 pub use origin::ORIGIN;
+pub use own::{
+    check_own, own_project_file, own_servers, own_user_file, plan_own_addition, plan_own_removal,
+    plan_own_switch,
+};
 pub use policy::{Policy, Rule};
 pub use problem::{Position, Problem, Severity};
 pub use source::{SettingSource, Source};

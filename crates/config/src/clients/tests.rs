@@ -392,3 +392,47 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn toolway_is_not_put_behind_itself() {
+    let file = r#"{"mcpServers": {"all": {"command": "/usr/bin/toolway", "args": ["serve"]},
+        "one": {"command": "toolway", "args": ["stdio", "--", "x"]}}}"#;
+    let (own, outcomes) = import("{}", &[("cursor", file)]);
+    assert_eq!(outcomes, [ImportOutcome::Itself, added("one")]);
+    assert_eq!(own["mcpServers"].as_object().unwrap().len(), 1);
+}
+
+#[test]
+fn servers_are_removed_and_switched_in_a_clients_own_way() {
+    let done = |text: &str, format: Format, plan: &dyn Fn(&crate::tree::Node) -> Vec<crate::edit::Change>| {
+        let root = read(text.as_bytes(), format).unwrap();
+        let edited = edit(text.as_bytes(), format, &plan(&root)).unwrap();
+        String::from_utf8(edited.bytes).unwrap()
+    };
+    let cline = "{\"mcpServers\": {\"a\": {\"command\": \"x\"} /* c */}}";
+    let off = done(cline, Format::Jsonc, &|root| plan_switch(client("cline"), root, "a", false).unwrap());
+    assert!(off.contains("\"disabled\": true") && off.contains("/* c */"), "{off}");
+    let on = done(&off, Format::Jsonc, &|root| plan_switch(client("cline"), root, "a", true).unwrap());
+    assert!(on.contains("\"disabled\": false"), "{on}");
+    let codex = "[mcp_servers.a] # c\ncommand = \"x\"\n";
+    let off = done(codex, Format::Toml, &|root| plan_switch(client("codex"), root, "a", false).unwrap());
+    assert_eq!(off, format!("{codex}enabled = false\n"));
+    let gemini = "{\"mcp\": {\"allowed\": []}, \"mcpServers\": {\"a\": {\"command\": \"x\"}}}";
+    let off = done(gemini, Format::Jsonc, &|root| plan_switch(client("gemini"), root, "a", false).unwrap());
+    let on = done(&off, Format::Jsonc, &|root| plan_switch(client("gemini"), root, "a", true).unwrap());
+    let lists = read(on.as_bytes(), Format::Jsonc).unwrap().to_json()["mcp"].clone();
+    assert_eq!(lists, json!({"allowed": ["a"], "excluded": []}));
+    let list = "mcpServers: # c\n  - name: a\n    command: x\n  - name: b\n    command: y\n";
+    let left = done(list, Format::Yaml, &|root| plan_removal(client("continue"), root, "a").unwrap());
+    assert_eq!(
+        read(left.as_bytes(), Format::Yaml).unwrap().to_json(),
+        json!({"mcpServers": [{"name": "b", "command": "y"}]})
+    );
+    let root = read(cline.as_bytes(), Format::Jsonc).unwrap();
+    let told = |problem: crate::problem::Problem| problem.to_string();
+    assert_eq!(
+        plan_removal(client("cline"), &root, "b").map_err(told),
+        Err("server \"b\": is not in this file (in it are a)".to_owned())
+    );
+    assert!(plan_switch(client("cursor"), &root, "a", false).is_err());
+}
