@@ -2,6 +2,7 @@
 // It knows no SDK: `ops` is the adapter of one client generation.
 
 const DEADLINE_MS = 30_000;
+const RELIST_MS = 500;
 const PROGRESS = "notifications/progress";
 
 /** Messages the server sent by itself, in the order of arrival. */
@@ -27,12 +28,9 @@ export class Inbox {
     return this.messages.filter((message) => message.method === method).length;
   }
 
-  wait(method, count) {
+  wait(method, count, limit = DEADLINE_MS) {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(
-        () => reject(new Error(`no ${count} x ${method} within ${DEADLINE_MS} ms`)),
-        DEADLINE_MS,
-      );
+      const timer = setTimeout(() => reject(new Error(`no ${count} x ${method} within ${limit} ms`)), limit);
       const check = () => {
         if (this.count(method) < count) return false;
         clearTimeout(timer);
@@ -53,6 +51,19 @@ async function all(list, member) {
     cursor = page.nextCursor;
   } while (cursor !== undefined);
   return { [member]: items };
+}
+
+/** The list; with `until`, asked again at every change (or now and then) until it has these names. */
+async function listed(step, ops, inbox) {
+  const changed = `notifications/${step.what}/list_changed`;
+  const deadline = Date.now() + DEADLINE_MS;
+  for (;;) {
+    const changes = inbox.count(changed);
+    const list = await all(ops.list[step.what], step.what);
+    const names = new Set(list[step.what].map((item) => item.name));
+    if ((step.until ?? []).every((name) => names.has(name)) || Date.now() > deadline) return list;
+    await inbox.wait(changed, changes + 1, RELIST_MS).catch(() => {});
+  }
 }
 
 async function cancelled(step, ops, inbox) {
@@ -78,7 +89,7 @@ async function reporting(step, ops, inbox) {
 async function perform(step, ops, inbox) {
   switch (step.do) {
     case "list":
-      return all(ops.list[step.what], step.what);
+      return listed(step, ops, inbox);
     case "call":
       return step.progress ? reporting(step, ops, inbox) : ops.call(step.tool, step.args ?? {}, {});
     case "calls":

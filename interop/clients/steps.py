@@ -8,6 +8,7 @@ import json
 import sys
 
 DEADLINE_SECONDS = 30
+RELIST_SECONDS = 0.5
 
 
 class Inbox:
@@ -27,11 +28,9 @@ class Inbox:
     def count(self, method):
         return sum(1 for message in self.messages if message["method"] == method)
 
-    async def wait(self, method, count):
+    async def wait(self, method, count, limit=DEADLINE_SECONDS):
         async with self.arrived:
-            await asyncio.wait_for(
-                self.arrived.wait_for(lambda: self.count(method) >= count), DEADLINE_SECONDS
-            )
+            await asyncio.wait_for(self.arrived.wait_for(lambda: self.count(method) >= count), limit)
         return {"seen": method}
 
 
@@ -43,6 +42,23 @@ async def every(list_page, member):
         cursor = page.get("nextCursor")
         if cursor is None:
             return {member: items}
+
+
+async def listed(step, ops, inbox):
+    """The list; with ``until``, asked again at every change (or now and then) until it has these names."""
+    what, changed = step["what"], f"notifications/{step['what']}/list_changed"
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + DEADLINE_SECONDS
+    while True:
+        changes = inbox.count(changed)
+        items = await every(ops.lists[what], what)
+        names = {item.get("name") for item in items[what]}
+        if names.issuperset(step.get("until", [])) or clock() > deadline:
+            return items
+        try:
+            await inbox.wait(changed, changes + 1, RELIST_SECONDS)
+        except asyncio.TimeoutError:
+            pass
 
 
 def dump(value):
@@ -70,7 +86,7 @@ async def cancelled(step, ops):
 async def perform(step, ops, inbox):
     match step["do"]:
         case "list":
-            return await every(ops.lists[step["what"]], step["what"])
+            return await listed(step, ops, inbox)
         case "call":
             progress = []
 

@@ -4,7 +4,10 @@
 mod cases;
 mod client;
 mod conformance;
+mod cross_era;
+mod gateway;
 mod inspector;
+mod suite;
 mod transcript;
 mod upstream;
 
@@ -96,6 +99,11 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     let outcomes = perform(&stage, &cases)?;
     let left_behind = left_behind(&stage);
     report(workspace, &stage, &cases, &outcomes, &left_out, &left_behind)
+}
+
+/// Text over any client's limit, with what an encoder could spoil. Free of quotes: it is put into JSON as it is.
+fn large_text() -> String {
+    r"a line: é世😀 <&> \\ \u2028\t end\n".repeat(1500)
 }
 
 type Outcome = (Duration, Result<()>);

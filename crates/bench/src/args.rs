@@ -6,18 +6,22 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
+use crate::gateway;
 use crate::measure::Config;
 use crate::server;
 
 pub(crate) const USAGE: &str = "\
 toolway-bench server --transport stdio|http|sse [--port N] [--reply-sse] [--no-get] [--stateless] [--pidfile F]
                      [--ignore-eof] [--ignore-term] [--drain] [--init-delay MS] [--max-life S]
+                     [--tools N] [--name NAME] [--stamps DIR]
 toolway-bench client [MEASURE] [--upstream KIND] -- COMMAND...   one stdio front ({up} stands for the upstream's argv,
                                                                  {url} for its URL); no command = the upstream itself
 toolway-bench ab     --fronts FILE [--only a,b] [--upstream KIND] [--rounds N] [--baseline NAME] [--out FILE] [MEASURE]
 toolway-bench checks --fronts FILE [--only a,b] [--upstream KIND] [--out FILE]
 toolway-bench faults --fronts FILE [--only a,b] [--upstream KIND] [--scenarios x,y] [--out FILE] [--judge]
 toolway-bench huge   --fronts FILE [--only a,b] [--rounds N] [--bytes N] [--out FILE] [--tmp DIR]
+toolway-bench gateway start|scale|idle|reload --fronts FILE [--only a,b] [--rounds N] [--out FILE] [--servers N]
+                     [--asks 50] [--reloads 200] [--tmp DIR]
 toolway-bench table  --baseline NAME FILE...                     table of saved JSON lines
 toolway-bench summary --baseline NAME FILE...                    the same as JSON
 toolway-bench report FILE...                                     tables of saved checks and faults lines
@@ -128,6 +132,18 @@ impl Args {
         })
     }
 
+    /// The options of a gateway's measures.
+    pub(crate) fn gateway(&self) -> anyhow::Result<gateway::Config> {
+        let servers = self.text("--servers").map(|_| self.number("--servers", 0_usize)).transpose()?;
+        Ok(gateway::Config {
+            rounds: self.number("--rounds", 5)?.clamp(1, 100),
+            servers: servers.map(|n| n.clamp(1, 200)),
+            asks: self.number("--asks", 50)?.clamp(1, 100_000),
+            reloads: self.number("--reloads", 200)?.clamp(1, 10_000),
+            tmp: self.path("--tmp").unwrap_or_else(std::env::temp_dir),
+        })
+    }
+
     /// What the upstream shall be.
     pub(crate) fn server(&self) -> anyhow::Result<server::Options> {
         Ok(server::Options {
@@ -142,6 +158,13 @@ impl Args {
             drain: self.has("--drain"),
             max_life: self.seconds("--max-life", 900, 3600)?,
             init_delay: Duration::from_millis(self.number("--init-delay", 0)?.min(60_000)),
+            tools: self
+                .text("--tools")
+                .map(|_| self.number("--tools", 0_usize))
+                .transpose()?
+                .map(|n| n.min(250)),
+            name: self.text("--name").unwrap_or("bench").to_owned(),
+            stamps: self.path("--stamps"),
         })
     }
 }

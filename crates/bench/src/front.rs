@@ -2,6 +2,7 @@
 //! Knows commands and files, not what is measured.
 
 mod http_link;
+mod members;
 mod pipeline;
 mod running;
 mod stdio_link;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde_json::Value;
 
+pub(crate) use members::Member;
 pub(crate) use running::{Link, Running};
 pub(crate) use upstream::HttpUpstream;
 
@@ -66,6 +68,14 @@ pub(crate) struct Spec {
     pub(crate) files: Vec<(String, String)>,
     /// Put before every tool name, for fronts that add a namespace.
     pub(crate) prefix: String,
+    /// A gateway before so many upstreams, `s0`, `s1`, ...; 0: a front before one.
+    pub(crate) servers: usize,
+    /// What stands between a server's name and a tool's.
+    pub(crate) separator: String,
+    /// The front's own tool that finds others, where it shows no others.
+    pub(crate) search: Option<String>,
+    /// Its servers are started by their first call.
+    pub(crate) is_lazy: bool,
     /// Flags for the upstream without which this front cannot work at all.
     pub(crate) upstream_flags: Vec<String>,
 }
@@ -74,6 +84,14 @@ impl Spec {
     /// The command for this kind of upstream: `http-sse` falls back on `http`.
     pub(crate) fn command(&self, upstream: &str) -> Option<&Vec<String>> {
         self.commands.get(upstream).or_else(|| self.commands.get(kind(upstream)))
+    }
+
+    /// What is put before the tool names of each of these servers.
+    pub(crate) fn prefixes(&self, members: &[Member]) -> Vec<String> {
+        match members {
+            [] => vec![self.prefix.clone()],
+            members => members.iter().map(|m| format!("{}{}", m.name, self.separator)).collect(),
+        }
     }
 
     fn parse(front: &Value, fill: &dyn Fn(&str) -> String) -> Self {
@@ -97,6 +115,10 @@ impl Spec {
             env: pairs("env"),
             files: pairs("files"),
             prefix: text("prefix", ""),
+            servers: front["servers"].as_u64().and_then(|n| n.try_into().ok()).unwrap_or(0),
+            separator: text("separator", "__"),
+            search: front["search"].as_str().map(str::to_owned),
+            is_lazy: front["lazy"] == true,
             upstream_flags: strings(&front["up_flags"]),
         }
     }
@@ -133,6 +155,10 @@ pub(crate) struct StartOptions {
     pub(crate) init_timeout: Duration,
     /// The upstream is the child of a shell.
     pub(crate) in_shell: bool,
+    /// The servers of a gateway.
+    pub(crate) members: Vec<Member>,
+    /// This folder in place of a new one; it is not removed afterwards.
+    pub(crate) folder: Option<PathBuf>,
     /// Where the run's own folder is made; HOME is in it.
     pub(crate) tmp: PathBuf,
 }
@@ -144,6 +170,8 @@ impl StartOptions {
             upstream_flags: spec.upstream_flags.clone(),
             init_timeout: Duration::from_secs(20),
             in_shell: false,
+            members: Member::plain(spec.servers),
+            folder: None,
             tmp: std::env::temp_dir(),
         }
     }
@@ -162,6 +190,10 @@ mod tests {
         {
             assert!(specs.iter().any(|s| s.name == name && s.command(upstream).is_some()), "{name}");
         }
+        let of = |name| specs.iter().find(|s| s.name == name).expect("is there");
+        assert_eq!(of("serve-8").prefixes(&Member::plain(2)), ["s0__", "s1__"]);
+        assert_eq!((of("serve-8").servers, of("relay").servers, of("serve-lazy").is_lazy), (8, 0, true));
+        assert_eq!(of("serve-search").search.as_deref(), Some("toolway_search"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod checks;
 mod conn;
 mod faults;
 mod front;
+mod gateway;
 mod huge;
 mod json;
 mod measure;
@@ -59,6 +60,10 @@ fn dispatch(args: &Args) -> anyhow::Result<ExitCode> {
             args.number("--bytes", huge::GIB)?,
             args.path("--out").as_deref(),
         ),
+        "gateway" => {
+            let what = args.words.first().context("which measure?")?;
+            gateway::run(what, &specs(args)?, &args.gateway()?, args.path("--out").as_deref())
+        }
         "checks" => {
             for spec in specs(args)? {
                 let row = checks::run(&spec, args.upstream());

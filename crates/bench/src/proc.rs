@@ -54,7 +54,7 @@ pub(crate) fn is_upstream(pid: i32) -> bool {
 }
 
 /// `root` and its descendants.
-fn tree(root: i32) -> Vec<Process> {
+pub(crate) fn tree(root: i32) -> Vec<Process> {
     let all = all();
     let mut children: HashMap<i32, Vec<&Process>> = HashMap::new();
     for process in &all {
@@ -106,6 +106,13 @@ pub(crate) fn usage(root: i32) -> Usage {
         sum.processes += 1;
     }
     sum
+}
+
+/// Open descriptors of the front, all its processes together.
+pub(crate) fn descriptors(root: i32) -> usize {
+    let open =
+        |process: &Process| fs::read_dir(format!("/proc/{}/fd", process.pid)).map_or(0, Iterator::count);
+    front(root).iter().map(open).sum()
 }
 
 /// Sets the peak of the front back to its present size.

@@ -3,6 +3,7 @@
 //! the product, whose mistakes it must not repeat.
 
 mod answer;
+mod catalogue;
 mod http;
 mod legacy;
 mod sse;
@@ -69,6 +70,12 @@ pub(crate) struct Options {
     /// An upstream that was left behind ends by itself.
     pub(crate) max_life: Duration,
     pub(crate) init_delay: Duration,
+    /// So many tools that one can search, in place of those with faults.
+    pub(crate) tools: Option<usize>,
+    /// What this upstream calls itself.
+    pub(crate) name: String,
+    /// A folder where the moment of the first answer to `tools/list` is left, in a file of that name.
+    pub(crate) stamps: Option<PathBuf>,
 }
 
 /// Where a message goes that is not the immediate answer.
@@ -100,10 +107,21 @@ struct State {
 #[derive(Debug)]
 struct Server {
     options: Options,
+    /// The result of `tools/list`.
+    tools: String,
     state: State,
 }
 
 impl Server {
+    /// Leaves the moment of the first list behind.
+    fn stamp(&self) {
+        let Some(folder) = &self.options.stamps else { return };
+        let file = folder.join(&self.options.name);
+        if !file.exists() && std::fs::create_dir_all(folder).is_ok() {
+            std::fs::write(file, wall_clock().to_string()).ok();
+        }
+    }
+
     /// Counts a method; `stats` shows it.
     fn count(&self, method: &str) {
         let mut methods = sys::held(&self.state.methods);
@@ -130,12 +148,18 @@ pub(crate) fn run(options: Options) -> anyhow::Result<()> {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
         }
     }
-    let server = Arc::new(Server { options, state: State::default() });
+    let tools = options.tools.map_or_else(|| text::TOOLS.to_owned(), |n| catalogue::tools(n, &options.name));
+    let server = Arc::new(Server { options, tools, state: State::default() });
     match server.options.transport {
         Transport::Stdio => stdio::serve(&server),
         Transport::Http | Transport::Sse => http::serve(&server).context("HTTP upstream")?,
     }
     Ok(())
+}
+
+/// Nanoseconds of the clock that all processes of a machine share.
+pub(crate) fn wall_clock() -> u128 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_nanos())
 }
 
 /// A thread with a small stack, so that hundreds cost little.

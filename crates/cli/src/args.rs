@@ -1,14 +1,21 @@
 //! Owns the command line as the user types it. Values stay text here: `compose` gives them their meaning, with the
 //! environment beneath them.
 
+mod doctor;
 mod saved;
+mod shell;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use saved::{PurgeArgs, SavedArgs, SavedCommand, SearchArgs, ShowArgs};
+pub(crate) use shell::{
+    AdHocArgs, CallArgs, CompletionsArgs, ListArgs, ManArgs, PingArgs, PromptArgs, ReadArgs, SourceArgs,
+    TalkArgs, ToolsArgs,
+};
 
 /// The name under which the program is a drop-in for another one.
 const DROP_IN: &str = "cursor-mcp-response-proxy";
@@ -31,6 +38,24 @@ pub(crate) enum Command {
     StreamableHttp(RemoteArgs),
     /// List, read, search and remove saved results.
     Saved(SavedArgs),
+    /// Show every configured server and its state, also those that are not started, and why.
+    List(ListArgs),
+    /// Show the tools of a server, or of all.
+    Tools(ToolsArgs),
+    /// Call a tool, and show its result.
+    Call(CallArgs),
+    /// Read a resource, or list them.
+    Read(ReadArgs),
+    /// Get a prompt, or list them.
+    Prompt(PromptArgs),
+    /// Ask servers for a sign of life.
+    Ping(PingArgs),
+    /// Say why an agent does not have a tool, layer by layer, and what to do.
+    Doctor(DoctorArgs),
+    /// Print what makes a shell complete this program's commands.
+    Completions(CompletionsArgs),
+    /// Print a manual page, or write all of them to a directory.
+    Man(ManArgs),
     /// See on one screen what Toolway does, with a demonstration server; takes a few seconds.
     Quickstart(QuickstartArgs),
     /// The demonstration server of `quickstart`: MCP over stdio.
@@ -162,17 +187,23 @@ pub(crate) struct CommonArgs {
 const AFTER: &str = "Every option with one value has an environment variable: TOOLWAY_ and its name, as in \
 TOOLWAY_MAX_RESPONSE_CHARS. Older names are read too: CURSOR_MCP_RESPONSE_PROXY_MAX_RESPONSE_CHARS, _PREVIEW_CHARS, \
 _OUTPUT_DIR, _TIMEOUT_SECONDS, _SSE_READ_TIMEOUT_SECONDS. A flag wins over TOOLWAY_*, which wins over the older \
-name.\n\nExit codes: 0 done, or the client closed; 1 the server ended by itself; 2 usage; 4 the server could not be \
-started or reached; 129, 130, 143 by SIGHUP, SIGINT, SIGTERM.";
+name.\n\nExit codes: 0 done, or the client closed; 1 the server ended by itself, a tool failed, or something was not found; \
+2 usage or configuration; 3 not approved (toolway trust); 4 the server could not be started or reached; 5 not signed \
+in; 129, 130, 143 by SIGHUP, SIGINT, SIGTERM.";
 
 /// Reads the arguments, the program's name first.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let mut command = Cli::command().after_help(AFTER);
+    let mut command = definition();
     if arguments.first().is_some_and(is_drop_in) {
         command = command.name(DROP_IN).bin_name(DROP_IN);
     }
     Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)
+}
+
+/// The definition of the whole command line.
+pub(crate) fn definition() -> clap::Command {
+    Cli::command().after_help(AFTER)
 }
 
 fn is_drop_in(name: &OsString) -> bool {

@@ -1,11 +1,21 @@
 //! The subcommands: each takes its composed settings and gives an exit.
 
+mod call;
+mod completions;
+mod doctor;
+mod list;
+mod man;
+mod ping;
+mod prompt;
 mod query;
 mod quickstart;
+mod read;
 mod remote;
 mod saved;
 mod server_name;
+mod shell;
 mod stdio;
+mod tools;
 
 use crate::args::{Cli, Command};
 use crate::compose::UsageError;
@@ -18,6 +28,15 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Sse(args) => remote::run(args, remote::Kind::Sse),
         Command::StreamableHttp(args) => remote::run(args, remote::Kind::StreamableHttp),
         Command::Saved(args) => saved::run(args),
+        Command::List(args) => Ok(list::run(&args)),
+        Command::Tools(args) => Ok(tools::run(&args)),
+        Command::Call(args) => Ok(call::run(&args)),
+        Command::Read(args) => Ok(read::run(&args)),
+        Command::Prompt(args) => Ok(prompt::run(&args)),
+        Command::Ping(args) => Ok(ping::run(&args)),
+        Command::Doctor(args) => Ok(doctor::run(&args)),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
         Command::Quickstart(args) => quickstart::run(args),
         Command::Demo => Ok(crate::demo::run()),
         Command::Query(args) => query::run(&args),

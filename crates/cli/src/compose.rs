@@ -3,11 +3,14 @@
 
 mod common;
 mod expand;
+mod places;
 mod profile;
+pub(crate) mod servers;
 mod value;
 
 pub(crate) use common::{common, output_dir, saved_command};
 pub(crate) use expand::expand;
+pub(crate) use places::cache_dir;
 pub(crate) use profile::default_profile;
 pub(crate) use value::Environment;
 

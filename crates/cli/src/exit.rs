@@ -9,12 +9,16 @@ use toolway_proxy::Ending;
 pub enum Exit {
     /// 0: what was asked was done; for a relay: the client closed.
     Done,
-    /// 1: the upstream ended by itself, or something was not found.
+    /// 1: the upstream ended by itself, or something was not found, or a tool said that it failed.
     Ended,
-    /// 2: the arguments, or the environment, are not right.
+    /// 2: the arguments, the environment, or a configuration are not right.
     Usage,
+    /// 3: nobody has approved what is to be started.
+    Untrusted,
     /// 4: the upstream could not be started or reached.
     NotStarted,
+    /// 5: the server wants a login.
+    NotSignedIn,
     /// 128 and the number of the signal that ended the program.
     Signal(u8),
 }
@@ -26,7 +30,9 @@ impl Exit {
             Self::Done => 0,
             Self::Ended => 1,
             Self::Usage => 2,
+            Self::Untrusted => 3,
             Self::NotStarted => 4,
+            Self::NotSignedIn => 5,
             Self::Signal(signal) => signal.saturating_add(128),
         }
     }
@@ -71,8 +77,16 @@ mod tests {
 
     #[test]
     fn exit_codes_are_as_documented() {
-        let codes =
-            [Exit::Done, Exit::Ended, Exit::Usage, Exit::NotStarted, Exit::Signal(2), Exit::Signal(15)];
-        assert_eq!(codes.map(Exit::code), [0, 1, 2, 4, 130, 143]);
+        let codes = [
+            Exit::Done,
+            Exit::Ended,
+            Exit::Usage,
+            Exit::Untrusted,
+            Exit::NotStarted,
+            Exit::NotSignedIn,
+            Exit::Signal(2),
+            Exit::Signal(15),
+        ];
+        assert_eq!(codes.map(Exit::code), [0, 1, 2, 3, 4, 5, 130, 143]);
     }
 }

@@ -7,6 +7,7 @@ mod demo;
 mod exit;
 mod logs;
 mod render;
+mod show;
 mod table;
 mod units;
 

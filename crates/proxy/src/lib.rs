@@ -1,5 +1,6 @@
 //! The relay: one client, one server, every message whole. The gateway: many servers behind one front.
 
+mod admission;
 pub mod gateway;
 mod pending;
 mod record;

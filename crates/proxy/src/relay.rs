@@ -12,6 +12,8 @@ mod unstarted;
 mod uplink;
 
 pub use self::core::{Counts, Relay, RelayConfig};
+pub(crate) use parts::{Line, Part, flatten_in_place, read_at, utf8};
+pub(crate) use remote::Outbox;
 pub use remote::{Outside, run_remote};
 
 pub use stdio::run_stdio;
@@ -31,7 +33,7 @@ pub enum Ending {
 }
 
 /// A signal's name for people.
-fn signal_text(signal: i32) -> String {
+pub(crate) fn signal_text(signal: i32) -> String {
     match signal {
         1 => "SIGHUP".to_owned(),
         2 => "SIGINT".to_owned(),

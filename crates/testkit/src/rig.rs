@@ -217,6 +217,26 @@ impl Rig {
         Ok(line)
     }
 
+    /// The command line of one more fake server over stdio, with a script of its own.
+    pub fn server_command(&self, name: &str, script: &str) -> Result<Vec<OsString>> {
+        let file = self.path().join(format!("{name}.script"));
+        std::fs::write(&file, script)?;
+        let test = self.hub.address().to_string();
+        let mut line = vec![fakemcp()?.into_os_string(), file.into_os_string()];
+        line.extend(["--test", &test, "--mark", &self.mark].map(OsString::from));
+        Ok(line)
+    }
+
+    /// The next fake server that has been started.
+    pub fn arrival(&mut self) -> Result<Peer> {
+        self.hub.arrival("server", SOON)
+    }
+
+    /// Whether a fake server has been started that nobody has asked for yet.
+    pub fn has_started(&mut self) -> bool {
+        self.hub.has_arrived("server")
+    }
+
     /// Starts a fake HTTP or SSE server.
     pub fn serve(&mut self, transport: FakeTransport, port: u16) -> Result<Upstream> {
         let line = self.upstream_command(transport, port)?;

@@ -10,7 +10,7 @@ use super::summary::{Summary, shown};
 use super::targets::{Target, targets};
 
 /// A column: heading, metric, and whether the ratio to the baseline follows.
-type Column = (&'static str, &'static str, bool);
+pub(super) type Column = (&'static str, &'static str, bool);
 
 const SMALL: [Column; 6] = [
     ("echo p50 µs", "echo_p50_us", true),
@@ -49,7 +49,7 @@ fn cell(run: &Summary, front: &str, (_, metric, with_ratio): Column) -> String {
     }
 }
 
-fn table(title: &str, run: &Summary, columns: &[Column]) -> String {
+pub(super) fn table(title: &str, run: &Summary, columns: &[Column]) -> String {
     let headings: Vec<&str> = columns.iter().map(|c| c.0).collect();
     let mut out = format!("\n### {title}\n\n| front | {} |\n", headings.join(" | "));
     writeln!(out, "|---|{}", "---|".repeat(columns.len())).ok();

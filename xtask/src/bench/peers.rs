@@ -74,8 +74,9 @@ fn once(folder: &Path, version: &str, install: impl FnOnce() -> Result<()>) {
 pub(super) fn is_there(folder: &Path, front: &str) -> bool {
     let at = match front {
         "mcpway" | "mcp-relay" | "rmcp-proxy" => format!("rust/{front}"),
-        "tower-mcp-proxy-srv" => "rust/mcp-proxy".to_owned(),
+        "tower-mcp-proxy-srv" | "tower-many-srv" => "rust/mcp-proxy".to_owned(),
         "py-mcp-proxy" | "py-mcp-proxy-srv" => "v-mcp-proxy".to_owned(),
+        "fastmcp-8" | "fastmcp-many" => "v-fastmcp".to_owned(),
         "fastmcp" | "jmunch" => format!("v-{front}"),
         "supergateway" | "supergateway-srv" => "n-supergateway".to_owned(),
         "mcp-remote" => "n-mcp-remote".to_owned(),

@@ -21,15 +21,15 @@ pub(super) struct Measured {
 
 /// One run of the harness.
 #[derive(Debug)]
-struct Run<'a> {
-    name: &'a str,
-    command: &'a str,
-    upstream: &'a str,
-    baseline: &'a str,
-    fronts: &'a [&'a str],
+pub(super) struct Run<'a> {
+    pub(super) name: &'a str,
+    pub(super) command: &'a str,
+    pub(super) upstream: &'a str,
+    pub(super) baseline: &'a str,
+    pub(super) fronts: &'a [&'a str],
     /// Fronts of `--peers`.
-    more: &'a [&'a str],
-    options: Vec<&'a str>,
+    pub(super) more: &'a [&'a str],
+    pub(super) options: Vec<&'a str>,
 }
 
 const STDIO: [&str; 5] = ["direct", "relay", "relay-frame", "toolway", "mcpway"];
@@ -77,12 +77,12 @@ pub(super) fn measure(bench: &Bench<'_>, options: Options) -> Result<Measured> {
 }
 
 impl<'a> Run<'a> {
-    fn new(name: &'a str, upstream: &'a str, baseline: &'a str, fronts: &'a [&'a str]) -> Self {
+    pub(super) fn new(name: &'a str, upstream: &'a str, baseline: &'a str, fronts: &'a [&'a str]) -> Self {
         Self { name, command: "ab", upstream, baseline, fronts, more: &[], options: vec![] }
     }
 
     /// So many sequential and pipelined calls; no large results but those asked for already.
-    fn small(mut self, calls: &'a str, pipe: &'a str) -> Self {
+    pub(super) fn small(mut self, calls: &'a str, pipe: &'a str) -> Self {
         if !self.options.contains(&"--sizes") {
             self.options.extend(["--sizes", ""]);
         }
@@ -90,14 +90,14 @@ impl<'a> Run<'a> {
         self
     }
 
-    fn pinned(mut self) -> Self {
+    pub(super) fn pinned(mut self) -> Self {
         self.options.push("--pin");
         self
     }
 }
 
 impl Run<'_> {
-    fn measure(&self, bench: &Bench<'_>, options: Options) -> Result<Summary> {
+    pub(super) fn measure(&self, bench: &Bench<'_>, options: Options) -> Result<Summary> {
         let rows = bench.out.join(format!("{}.jsonl", self.name));
         if rows.exists() {
             std::fs::remove_file(&rows)?;

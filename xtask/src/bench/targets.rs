@@ -15,7 +15,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    fn new(what: impl Into<String>, found: Option<f64>, unit: &'static str, bound: Bound) -> Self {
+    pub(super) fn new(what: impl Into<String>, found: Option<f64>, unit: &'static str, bound: Bound) -> Self {
         Self {
             what: what.into(),
             wanted: bound.wanted(unit),
@@ -43,7 +43,7 @@ impl Target {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Bound {
+pub(super) enum Bound {
     AtMost(f64),
     AtLeast(f64),
 }

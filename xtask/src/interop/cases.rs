@@ -6,11 +6,12 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::interop::client::{Client, Target};
-use crate::interop::conformance::{self, Revision};
+use crate::interop::conformance;
 use crate::interop::inspector;
+use crate::interop::suite::Revision;
 use crate::interop::transcript;
 use crate::interop::upstream::{Server, Upstreams, Wire};
-use crate::interop::{DEADLINE, Stage};
+use crate::interop::{DEADLINE, Stage, cross_era, gateway, large_text};
 use crate::peers::Peers;
 
 /// One thing to try, directly and through the front.
@@ -22,6 +23,12 @@ pub(super) enum Case {
     Inspector { server: Server, wire: Wire },
     /// The official suite judges the fixture.
     Conformance { revision: Revision },
+    /// A client calls every tool of a project with six servers through `toolway serve`.
+    Project { client: Client },
+    /// The official suite judges `toolway serve` before the fixture.
+    GatewayConformance { revision: Revision, wire: Wire },
+    /// The same, where client and server speak different revisions; this is the client's.
+    CrossEra { revision: Revision },
 }
 
 impl Case {
@@ -32,18 +39,24 @@ impl Case {
             }
             Self::Inspector { server, wire } => format!("inspector {} {}", server.name(), wire.name()),
             Self::Conformance { revision } => format!("conformance {}", revision.name()),
+            Self::Project { client } => format!("gateway {} project", client.name()),
+            Self::GatewayConformance { revision, wire } => {
+                format!("gateway conformance {} {}", revision.name(), wire.name())
+            }
+            Self::CrossEra { revision } => format!("gateway cross-era {}", revision.name()),
         }
     }
 
-    /// The server that must be listening before this case runs.
-    pub(super) const fn listener(self) -> Option<(Server, Wire)> {
-        match self {
-            Self::Scenario { server, wire, .. } | Self::Inspector { server, wire } => match wire {
-                Wire::Stdio => None,
-                Wire::Http | Wire::HttpJson | Wire::Sse => Some((server, wire)),
-            },
-            Self::Conformance { .. } => Some((Server::Fixture, Wire::Http)),
-        }
+    /// The servers that must be listening before this case runs.
+    pub(super) fn listeners(self) -> Vec<(Server, Wire)> {
+        let all = match self {
+            Self::Scenario { server, wire, .. } | Self::Inspector { server, wire } => vec![(server, wire)],
+            Self::Conformance { .. } | Self::GatewayConformance { .. } | Self::CrossEra { .. } => {
+                vec![(Server::Fixture, Wire::Http)]
+            }
+            Self::Project { .. } => gateway::MEMBERS.map(|(_, server, wire)| (server, wire)).into(),
+        };
+        all.into_iter().filter(|(_, wire)| *wire != Wire::Stdio).collect()
     }
 
     pub(super) fn run(self, stage: &Stage, upstreams: &Upstreams) -> Result<()> {
@@ -53,6 +66,11 @@ impl Case {
             }
             Self::Inspector { server, wire } => inspector::run(stage, upstreams, &self.name(), server, wire),
             Self::Conformance { revision } => conformance::run(stage, upstreams, &self.name(), revision),
+            Self::Project { client } => gateway::run(stage, upstreams, &self.name(), client),
+            Self::GatewayConformance { revision, wire } => {
+                conformance::gateway(stage, upstreams, &self.name(), revision, wire)
+            }
+            Self::CrossEra { revision } => cross_era::run(stage, upstreams, &self.name(), revision),
         }
     }
 }
@@ -60,7 +78,12 @@ impl Case {
 /// Every case whose peers are there, longest first, and one line for each that is left out.
 pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
     let mut cases = Vec::new();
-    cases.extend([Revision::Legacy, Revision::Modern].map(|revision| Case::Conformance { revision }));
+    for revision in [Revision::Legacy, Revision::Modern] {
+        cases.push(Case::Conformance { revision });
+        cases.extend([Wire::Http, Wire::Stdio].map(|wire| Case::GatewayConformance { revision, wire }));
+        cases.push(Case::CrossEra { revision });
+    }
+    cases.extend(Client::HANDSHAKE.map(|client| Case::Project { client }));
     for client in Client::HANDSHAKE {
         for server in [Server::Everything, Server::FastMcp] {
             cases.extend([Wire::Stdio, Wire::Http, Wire::Sse].map(|wire| Case::Scenario {
@@ -97,7 +120,10 @@ fn has_peers(case: Case, peers: &Peers) -> bool {
     match case {
         Case::Scenario { client, server, .. } => client.is_there(peers) && server.is_there(peers),
         Case::Inspector { server, .. } => peers.node24.is_some() && server.is_there(peers),
-        Case::Conformance { .. } => {
+        Case::Project { client } => {
+            client.is_there(peers) && gateway::MEMBERS.iter().all(|(_, server, _)| server.is_there(peers))
+        }
+        Case::Conformance { .. } | Case::GatewayConformance { .. } | Case::CrossEra { .. } => {
             peers.node24.is_some() && peers.node.is_some() && Server::Fixture.is_there(peers)
         }
     }
@@ -129,9 +155,4 @@ fn scenario(
         return Ok(());
     }
     bail!("{}", differences.join("\n"))
-}
-
-/// Text over any client's limit, with what an encoder could spoil. Free of quotes: it is put into JSON as it is.
-fn large_text() -> String {
-    r"a line: é世😀 <&> \\ \u2028\t end\n".repeat(1500)
 }

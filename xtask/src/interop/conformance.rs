@@ -1,36 +1,17 @@
-//! The official conformance suite against its fixture: the verdict on every scenario must be the same with the
-//! front between. The suite speaks HTTP only, so a gateway that is not ours stands before both.
+//! The official conformance suite against its fixture: no scenario may end otherwise with a front between. The suite
+//! speaks HTTP only, so before a relay, and before the fixture that it is compared with, stands a gateway that is not
+//! ours; Toolway's own gateway is judged as it listens.
 
+use std::fs;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use serde_json::{Value, json};
 
 use crate::interop::Stage;
+use crate::interop::suite::{Revision, Verdicts, judge, unlike, worse};
 use crate::interop::upstream::{Listener, Server, Upstreams, Wire, free_port, text};
-use crate::process::Step;
-
-/// The suite takes about a minute for a revision with sessions: it starts the fixture once for each.
-const SUITE_DEADLINE: Duration = Duration::from_secs(400);
-
-/// A set of scenarios.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Revision {
-    /// 2025-11-25: `initialize` and sessions.
-    Legacy,
-    /// 2026-07-28: everything with each request.
-    Modern,
-}
-
-impl Revision {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Legacy => "2025-11-25",
-            Self::Modern => "2026-07-28",
-        }
-    }
-}
 
 /// Judges the fixture alone, behind `toolway stdio` and behind `toolway streamable-http`, at the same time.
 pub(super) fn run(stage: &Stage, upstreams: &Upstreams, name: &str, revision: Revision) -> Result<()> {
@@ -43,7 +24,7 @@ pub(super) fn run(stage: &Stage, upstreams: &Upstreams, name: &str, revision: Re
     let verdicts = thread::scope(|scope| {
         let jobs: Vec<_> = runs
             .iter()
-            .map(|(label, words)| scope.spawn(move || judge(stage, revision, words, &folder.join(label))))
+            .map(|(label, words)| scope.spawn(move || behind(stage, revision, words, &folder.join(label))))
             .collect();
         let joined =
             jobs.into_iter().map(|job| job.join().unwrap_or_else(|_| Err(anyhow!("a run panicked"))));
@@ -60,23 +41,13 @@ pub(super) fn run(stage: &Stage, upstreams: &Upstreams, name: &str, revision: Re
     bail!("{}", problems.join("\n"))
 }
 
-/// The summary's lines of one run, one for each scenario.
-fn judge(stage: &Stage, revision: Revision, words: &[String], folder: &Path) -> Result<Vec<String>> {
+/// The verdicts on a stdio server.
+fn behind(stage: &Stage, revision: Revision, words: &[String], folder: &Path) -> Result<Verdicts> {
     let gateway = match revision {
         Revision::Legacy => supergateway(stage, words)?,
         Revision::Modern => bridge(stage, words)?,
     };
-    let peers = stage.peers.node24.as_ref().context("no Node.js 24")?;
-    let suite = Step::new(&peers.node)
-        .arg(peers.file("@modelcontextprotocol/conformance/dist/index.js"))
-        .args(&["server", "--url", &gateway.url("/mcp"), "--requirements", revision.name()])
-        .args(&["--timeout", "15000", "-o"])
-        .arg(folder);
-    let finished = suite.capture(SUITE_DEADLINE)?;
-    let summary = finished.stdout.split("=== SUMMARY ===").nth(1);
-    let summary = summary.with_context(|| format!("the suite gave no summary:\n{}", finished.stderr))?;
-    let scenarios = summary.lines().take_while(|line| !line.starts_with("Total:"));
-    Ok(scenarios.filter(|line| line.contains(" passed, ")).map(str::to_owned).collect())
+    judge(stage, revision, &gateway.url("/mcp"), folder)
 }
 
 fn supergateway(stage: &Stage, words: &[String]) -> Result<Listener> {
@@ -99,25 +70,54 @@ fn bridge(stage: &Stage, words: &[String]) -> Result<Listener> {
     Listener::start(stage, "bridge", &bridge, port)
 }
 
-fn unlike(alone: &[String], through: &[String]) -> Vec<String> {
-    if alone.is_empty() {
-        return vec!["the suite judged nothing".to_owned()];
+/// The fixture and the gateway before it, both over HTTP: nothing may be worse.
+pub(super) fn gateway(
+    stage: &Stage,
+    upstreams: &Upstreams,
+    name: &str,
+    revision: Revision,
+    wire: Wire,
+) -> Result<()> {
+    let folder = stage.folder(name)?;
+    let alone = alone(stage, upstreams, revision, &folder)?;
+    let entry = fixture(stage, upstreams, wire)?;
+    let gateway = serve(stage, &entry, &folder)?;
+    let through = judge(stage, revision, &gateway.url("/mcp"), &folder.join("through"))?;
+    let problems = worse(&alone, &through);
+    if problems.is_empty() {
+        return Ok(());
     }
-    let lost = alone.iter().filter(|line| !through.contains(line)).map(|line| format!("without: {line}"));
-    let new = through.iter().filter(|line| !alone.contains(line)).map(|line| format!("with:    {line}"));
-    lost.chain(new).collect()
+    bail!("{}", problems.join("\n"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The verdicts on the fixture without anything of ours.
+pub(super) fn alone(
+    stage: &Stage,
+    upstreams: &Upstreams,
+    revision: Revision,
+    folder: &Path,
+) -> Result<Verdicts> {
+    judge(stage, revision, &upstreams.url(Server::Fixture, Wire::Http)?, &folder.join("alone"))
+}
 
-    #[test]
-    fn verdicts_differ_by_scenario() {
-        let lines = |text: &str| text.split('|').map(str::to_owned).collect::<Vec<_>>();
-        let alone = lines("a: 1 passed, 0 failed|b: 1 passed, 1 failed");
-        assert_eq!(unlike(&alone, &alone), Vec::<String>::new());
-        assert_eq!(unlike(&alone, &lines("a: 1 passed, 0 failed|b: 2 passed, 0 failed")).len(), 2);
-        assert_eq!(unlike(&[], &[]).len(), 1);
+/// The fixture as an entry of a configuration.
+pub(super) fn fixture(stage: &Stage, upstreams: &Upstreams, wire: Wire) -> Result<Value> {
+    if wire != Wire::Stdio {
+        return Ok(json!({ "type": "http", "url": upstreams.url(Server::Fixture, wire)? }));
     }
+    let words = Server::Fixture.command(stage, wire, 0)?;
+    Ok(json!({ "command": words.first(), "args": words.get(1..) }))
+}
+
+/// The gateway before one server whose tools keep their names, listening.
+pub(super) fn serve(stage: &Stage, entry: &Value, folder: &Path) -> Result<Listener> {
+    let config = folder.join("mcp.json");
+    fs::write(&config, json!({ "mcpServers": { "fixture": entry } }).to_string())?;
+    let port = free_port()?;
+    let home = folder.join("home");
+    fs::create_dir_all(&home)?;
+    let mut words = vec!["env".to_owned(), format!("HOME={}", text(&home)), text(&stage.front)];
+    words.extend(["serve", "--bare", "--no-auth", "--wait", "all", "--config"].map(str::to_owned));
+    words.extend([text(&config), "--listen".to_owned(), format!("127.0.0.1:{port}")]);
+    Listener::start(stage, "toolway serve", &words, port)
 }

@@ -3,6 +3,8 @@
 //! What may differ is what the front's manual names: the place of `outputSchema` in `tools/list`, and results over
 //! the limit, of which the saved file must hold the original. Values of the moment (times, session ids) are masked.
 
+pub(super) mod merged;
+
 use std::fs;
 use std::sync::LazyLock;
 

@@ -31,6 +31,8 @@ pub(super) enum Server {
     EverythingByNpm,
     FastMcp,
     Filesystem,
+    Memory,
+    Thinking,
     /// The fixture of the conformance suite.
     Fixture,
 }
@@ -64,6 +66,8 @@ impl Server {
             Self::EverythingByNpm => "everything-by-npm",
             Self::FastMcp => "fastmcp",
             Self::Filesystem => "filesystem",
+            Self::Memory => "memory",
+            Self::Thinking => "thinking",
             Self::Fixture => "fixture",
         }
     }
@@ -78,7 +82,9 @@ impl Server {
 
     pub(super) const fn is_there(self, peers: &Peers) -> bool {
         match self {
-            Self::Everything | Self::EverythingByNpm | Self::Filesystem => peers.node.is_some(),
+            Self::Everything | Self::EverythingByNpm | Self::Filesystem | Self::Memory | Self::Thinking => {
+                peers.node.is_some()
+            }
             Self::FastMcp => peers.python2.is_some(),
             Self::Fixture => peers.python2.is_some() && peers.fixture.is_some(),
         }
@@ -87,22 +93,25 @@ impl Server {
     /// The folder that a server of files may show.
     pub(super) fn files(self, stage: &Stage) -> Result<PathBuf> {
         let folder = stage.folder("files")?;
-        let big = folder.join("big.log");
-        if self == Self::Filesystem && !big.exists() {
-            fs::write(folder.join("small.txt"), "first line\nsecond \u{e9}\u{4e16}\u{1f600}\n")?;
-            fs::write(folder.join("pixel.png"), STANDARD.decode(PIXEL)?)?;
-            let lines: String = (0..4000)
-                .flat_map(|line| [line.to_string(), " built \"x\"\t\u{1b}[0m\n".to_owned()])
-                .collect();
-            let fresh = tempfile::NamedTempFile::new_in(stage.scratch.path())?;
-            fs::write(fresh.path(), lines)?;
-            fresh.persist(big)?;
+        if self == Self::Filesystem {
+            fill(stage, &folder)?;
         }
         Ok(folder)
     }
 
     /// The words that start it; `port` where it listens.
     pub(super) fn command(self, stage: &Stage, wire: Wire, port: u16) -> Result<Vec<String>> {
+        self.command_in(stage, wire, port, &self.files(stage)?)
+    }
+
+    /// The same, with its files in that folder.
+    pub(super) fn command_in(
+        self,
+        stage: &Stage,
+        wire: Wire,
+        port: u16,
+        files: &Path,
+    ) -> Result<Vec<String>> {
         let words = match self {
             Self::Everything => {
                 let mode = match wire {
@@ -120,8 +129,16 @@ impl Server {
                 marked(stage).into_iter().chain(by_npm.map(str::to_owned)).collect()
             }
             Self::Filesystem => {
-                let files = self.files(stage)?.to_string_lossy().into_owned();
-                node(stage, "@modelcontextprotocol/server-filesystem/dist/index.js", &files)?
+                node(stage, "@modelcontextprotocol/server-filesystem/dist/index.js", &text(files))?
+            }
+            Self::Memory => {
+                let memory = format!("MEMORY_FILE_PATH={}", text(&files.join("memory.jsonl")));
+                let mut words = node(stage, "@modelcontextprotocol/server-memory/dist/index.js", "stdio")?;
+                words.insert(1, memory);
+                words
+            }
+            Self::Thinking => {
+                node(stage, "@modelcontextprotocol/server-sequential-thinking/dist/index.js", "stdio")?
             }
             Self::FastMcp => python(stage, "fastmcp_peer.py", wire, port)?,
             Self::Fixture => python(stage, "conformance_fixture.py", wire, port)?,
@@ -135,6 +152,22 @@ impl Server {
             _ => "/mcp",
         }
     }
+}
+
+/// Puts the files of [`Server::Filesystem`] there, unless they are.
+pub(super) fn fill(stage: &Stage, folder: &Path) -> Result<()> {
+    let big = folder.join("big.log");
+    if big.exists() {
+        return Ok(());
+    }
+    fs::write(folder.join("small.txt"), "first line\nsecond \u{e9}\u{4e16}\u{1f600}\n")?;
+    fs::write(folder.join("pixel.png"), STANDARD.decode(PIXEL)?)?;
+    let lines: String =
+        (0..4000).flat_map(|line| [line.to_string(), " built \"x\"\t\u{1b}[0m\n".to_owned()]).collect();
+    let fresh = tempfile::NamedTempFile::new_in(stage.scratch.path())?;
+    fs::write(fresh.path(), lines)?;
+    fresh.persist(big)?;
+    Ok(())
 }
 
 fn node(stage: &Stage, script: &str, argument: &str) -> Result<Vec<String>> {
@@ -212,7 +245,7 @@ impl Upstreams {
     /// Starts what the cases need.
     pub(super) fn start(stage: &Stage, cases: &[Case]) -> Result<Self> {
         let mut listeners = BTreeMap::new();
-        for (server, wire) in cases.iter().filter_map(|case| case.listener()) {
+        for (server, wire) in cases.iter().flat_map(|case| case.listeners()) {
             if let Entry::Vacant(place) = listeners.entry((server, wire)) {
                 let port = free_port()?;
                 let words = server.command(stage, wire, port)?;

@@ -22,12 +22,14 @@ pub(crate) struct Pipelined {
 struct Calls<'a> {
     base: u64,
     n: usize,
-    prefix: &'a str,
+    /// One for each server: the calls go round.
+    prefixes: &'a [String],
 }
 
 impl Calls<'_> {
     fn message(&self, k: usize) -> String {
-        let (id, prefix) = (self.base + k as u64, self.prefix);
+        let id = self.base + k as u64;
+        let prefix = &self.prefixes[k % self.prefixes.len()];
         format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{prefix}echo","arguments":{{"text":"pipelined call number {k}"}}}}}}"#
         )
@@ -120,8 +122,8 @@ fn over_http(link: &HttpLink, calls: &Calls<'_>, window: usize, end: Instant) ->
 impl Running {
     /// `n` echo calls with at most `window` in flight, for at most `budget`.
     pub(crate) fn pipeline(&mut self, n: usize, window: usize, budget: Duration) -> Pipelined {
-        let prefix = self.prefix.clone();
-        let calls = Calls { base: self.reserve_ids(n), n, prefix: &prefix };
+        let prefixes = self.prefixes.clone();
+        let calls = Calls { base: self.reserve_ids(n), n, prefixes: &prefixes };
         let begin = Instant::now();
         let done = match &mut self.link {
             Link::Stdio(link) => over_stdio(link, &calls, window, begin + budget),
@@ -137,7 +139,9 @@ mod tests {
 
     #[test]
     fn only_the_right_text_under_the_right_id_counts() {
-        let calls = Calls { base: 10, n: 3, prefix: "" };
+        let prefixes = ["a__", "b__"].map(String::from);
+        let calls = Calls { base: 10, n: 3, prefixes: &prefixes };
+        assert!(calls.message(1).contains(r#""name":"b__echo""#) && calls.message(2).contains("a__echo"));
         let answer = |id: &str, k: usize| {
             format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"pipelined call number {k}"}}]}}}}"#

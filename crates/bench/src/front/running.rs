@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use launch::Filling;
+
 use super::http_link::HttpLink;
 use super::stdio_link::StdioLink;
 use super::{Got, HttpUpstream, INIT, Miss, Spec, StartOptions};
@@ -29,13 +31,17 @@ pub(crate) struct Running {
     pub(crate) pid: i32,
     pub(crate) upstream: Option<HttpUpstream>,
     pub(crate) tmp: PathBuf,
+    /// The folder goes with the run.
+    is_own: bool,
     pidfile: PathBuf,
+    filling: Filling,
     /// Messages that came beside the awaited answers.
     pub(crate) extra: Vec<Vec<u8>>,
     /// The answer to `initialize`.
     pub(crate) init: Vec<u8>,
     pub(crate) start_ms: f64,
-    pub(crate) prefix: String,
+    /// Put before tool names, one for each server; calls go to the first one's unless said otherwise.
+    pub(crate) prefixes: Vec<String>,
     next: u64,
 }
 
@@ -131,7 +137,7 @@ impl Running {
 
     /// A tool call with these raw arguments.
     pub(crate) fn tool_message(&self, id: &str, name: &str, args: &str) -> String {
-        let prefix = &self.prefix;
+        let prefix = self.prefixes.first().map_or("", String::as_str);
         format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{prefix}{name}","arguments":{args}}}}}"#
         )
@@ -245,7 +251,9 @@ impl Running {
                 proc::signal(pid, Signal::KILL);
             }
         }
-        std::fs::remove_dir_all(&self.tmp).ok();
+        if self.is_own {
+            std::fs::remove_dir_all(&self.tmp).ok();
+        }
     }
 }
 

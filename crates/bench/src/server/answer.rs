@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::tools::Call;
-use super::{Emit, INIT_TAIL, Server, text};
+use super::{Emit, INIT_TAIL, Server};
 use crate::{json, sys};
 
 /// Writes a response with this raw result.
@@ -119,7 +119,8 @@ impl Server {
             b"ping" | b"logging/setLevel" | b"resources/subscribe" | b"resources/unsubscribe" => b"{}",
             b"tools/list" => {
                 self.count("tools/list");
-                text::TOOLS.as_bytes()
+                self.stamp();
+                self.tools.as_bytes()
             }
             b"resources/list" => {
                 br#"{"resources":[{"uri":"bench://blob/10","name":"blob","mimeType":"text/plain","futureField":1.0}]}"#

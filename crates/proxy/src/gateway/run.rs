@@ -1,26 +1,37 @@
 //! Owns the gateway's task: it waits for what happens, hands it to the hub, and does what the hub wants. Decides
 //! nothing.
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::task::TaskTracker;
+use toolway_transport::Outbound;
 
 use super::config::GatewayConfig;
-use super::hub::{ClientEvent, Command, SessionOptions};
+use super::connection::Shared;
+use super::hub::{ClientEvent, Command, Done, Effect, Event, Hub, SessionOptions};
 use super::message::{Message, SessionId};
 use super::outlet::{Outlet, outlet};
 use super::status::Status;
+use super::upstream::{Full, Upstream, UpstreamEvent, UpstreamId};
+
+/// Events that may wait for the hub, from clients and from servers each.
+const EVENTS: usize = 1024;
+/// Events that are taken at once.
+const AT_ONCE: usize = 64;
 
 /// A running gateway, for its fronts and its owner. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct GatewayHandle {
-    pub(super) clients: mpsc::Sender<ClientEvent>,
-    pub(super) commands: mpsc::Sender<Command>,
-    pub(super) closings: Arc<Notify>,
-    pub(super) sessions: Arc<AtomicU64>,
-    pub(super) tasks: TaskTracker,
+    clients: mpsc::Sender<ClientEvent>,
+    commands: mpsc::Sender<Command>,
+    closings: Arc<Notify>,
+    sessions: Arc<AtomicU64>,
+    tasks: TaskTracker,
 }
 
 /// One client's connection to the gateway: a front owns it.
@@ -33,6 +44,36 @@ pub struct ClientSession {
 }
 
 impl GatewayHandle {
+    /// Starts the gateway and all its servers. Returns at once. To be called within a tokio runtime with time and I/O.
+    pub fn start(config: GatewayConfig, shared: Shared) -> Self {
+        let (clients, from_clients) = mpsc::channel(EVENTS);
+        let (commands, from_owner) = mpsc::channel(16);
+        let (to_hub, from_servers) = mpsc::channel(EVENTS);
+        let closings = Arc::new(Notify::new());
+        let tasks = TaskTracker::new();
+        let mut hub = Hub::new(config, Instant::now());
+        hub.begin();
+        let task = Task {
+            hub,
+            shared,
+            tasks: tasks.clone(),
+            to_hub,
+            upstreams: HashMap::new(),
+            works: JoinSet::new(),
+            effects: Vec::new(),
+        };
+        let inbox = Inbox { from_clients, from_servers, from_owner, closings: Arc::clone(&closings) };
+        tasks.spawn(task.run(inbox));
+        Self { clients, commands, closings, sessions: Arc::new(AtomicU64::new(1)), tasks }
+    }
+
+    /// A handle whose hub is played by a test.
+    #[cfg(test)]
+    pub(super) fn played(clients: mpsc::Sender<ClientEvent>, closings: Arc<Notify>) -> Self {
+        let (commands, _) = mpsc::channel(1);
+        Self { clients, commands, closings, sessions: Arc::new(AtomicU64::new(1)), tasks: TaskTracker::new() }
+    }
+
     /// Opens a session. It ends when it is dropped. `None`: the gateway has ended.
     pub async fn open(&self, options: SessionOptions) -> Option<ClientSession> {
         let session = SessionId(self.sessions.fetch_add(1, Ordering::Relaxed));
@@ -55,9 +96,15 @@ impl GatewayHandle {
         status.await.unwrap_or_default()
     }
 
+    /// Waits until the gateway has ended. Dropping the future loses nothing.
+    pub async fn ended(&self) {
+        self.clients.closed().await;
+    }
+
     /// Ends all servers and waits until nothing is left.
     pub async fn shutdown(&self) {
         self.commands.send(Command::Shutdown).await.ok();
+        self.tasks.close();
         self.tasks.wait().await;
     }
 }
@@ -86,6 +133,22 @@ impl ClientSession {
         }
     }
 
+    /// Waits until a message may be handed over, or the gateway has ended. Dropping the future loses nothing.
+    pub async fn ready(&self) {
+        drop(self.clients.reserve().await);
+    }
+
+    /// As [`ClientSession::send_batch`], without waiting; an error gives the messages back.
+    pub fn try_send_batch(&self, messages: Vec<Message>) -> Result<(), Vec<Message>> {
+        match self.clients.try_reserve() {
+            Ok(permit) => {
+                permit.send(ClientEvent::Batch { session: self.id, messages });
+                Ok(())
+            }
+            Err(_) => Err(messages),
+        }
+    }
+
     /// Hands over a batch; its answers come as one message.
     pub async fn send_batch(&self, messages: Vec<Message>) -> bool {
         self.clients.send(ClientEvent::Batch { session: self.id, messages }).await.is_ok()
@@ -95,4 +158,150 @@ impl ClientSession {
     pub async fn drop_request(&self, request: toolway_wire::Id) -> bool {
         self.clients.send(ClientEvent::Dropped { session: self.id, request }).await.is_ok()
     }
+}
+
+/// Where events come from.
+#[derive(Debug)]
+struct Inbox {
+    from_clients: mpsc::Receiver<ClientEvent>,
+    from_servers: mpsc::Receiver<(UpstreamId, UpstreamEvent)>,
+    from_owner: mpsc::Receiver<Command>,
+    closings: Arc<Notify>,
+}
+
+/// A server's task, and what it has no room for yet.
+#[derive(Debug)]
+struct Running {
+    upstream: Upstream,
+    overflow: VecDeque<Outbound>,
+}
+
+#[derive(Debug)]
+struct Task {
+    hub: Hub,
+    shared: Shared,
+    tasks: TaskTracker,
+    to_hub: mpsc::Sender<(UpstreamId, UpstreamEvent)>,
+    upstreams: HashMap<UpstreamId, Running>,
+    works: JoinSet<Done>,
+    effects: Vec<Effect>,
+}
+
+impl Task {
+    async fn run(mut self, mut inbox: Inbox) {
+        let sleep = sleep_until(Instant::now());
+        tokio::pin!(sleep);
+        let mut clients = Vec::with_capacity(AT_ONCE);
+        let mut servers = Vec::with_capacity(AT_ONCE);
+        loop {
+            if self.perform() {
+                return;
+            }
+            let timed = arm(sleep.as_mut(), self.hub.wake_at());
+            let event = tokio::select! {
+                biased;
+                _ = inbox.from_servers.recv_many(&mut servers, AT_ONCE) => None,
+                _ = inbox.from_clients.recv_many(&mut clients, AT_ONCE) => None,
+                Some(done) = self.works.join_next(), if !self.works.is_empty() => done.ok().map(Event::Done),
+                command = inbox.from_owner.recv() => Some(Event::Command(command.unwrap_or(Command::Shutdown))),
+                () = inbox.closings.notified() => Some(Event::Sweep),
+                () = sleep.as_mut(), if timed => Some(Event::Tick),
+            };
+            let now = Instant::now();
+            // Whoever was not the first to be ready is not left behind.
+            while clients.len() < AT_ONCE
+                && let Ok(event) = inbox.from_clients.try_recv()
+            {
+                clients.push(event);
+            }
+            for (id, event) in servers.drain(..) {
+                self.from_server(id, event, now);
+            }
+            for event in clients.drain(..) {
+                self.hub.handle(Event::Client(event), now);
+            }
+            if let Some(event) = event {
+                self.hub.handle(event, now);
+            }
+            if timed && sleep.deadline() <= now {
+                self.hub.handle(Event::Tick, now);
+            }
+        }
+    }
+
+    fn from_server(&mut self, id: UpstreamId, event: UpstreamEvent, now: Instant) {
+        if let UpstreamEvent::Room = event {
+            if let Some(running) = self.upstreams.get_mut(&id) {
+                while let Some(message) = running.overflow.pop_front() {
+                    if let Err(Full(message)) = running.upstream.try_send(message) {
+                        running.overflow.push_front(message);
+                        break;
+                    }
+                }
+            }
+            return;
+        }
+        self.hub.handle(Event::Upstream(id, event), now);
+    }
+
+    /// Does what the hub wants; true: all is over.
+    fn perform(&mut self) -> bool {
+        let mut effects = self.hub.take_effects(std::mem::take(&mut self.effects));
+        let mut over = false;
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::ToClient(session, message) => {
+                    if let Some(sink) = self.hub.sink(session) {
+                        sink.send(message);
+                    }
+                }
+                Effect::ToServer(id, message) => {
+                    if let Some(running) = self.upstreams.get_mut(&id) {
+                        running.send(message);
+                    }
+                }
+                Effect::Start(id, config) => {
+                    let (shared, to_hub) = (self.shared.clone(), self.to_hub.clone());
+                    let upstream = Upstream::start(id, config, shared, to_hub, &self.tasks);
+                    self.upstreams.insert(id, Running { upstream, overflow: VecDeque::new() });
+                }
+                Effect::Wake(id) => {
+                    if let Some(running) = self.upstreams.get(&id) {
+                        running.upstream.wake();
+                    }
+                }
+                Effect::Stop(id) => {
+                    if let Some(running) = self.upstreams.remove(&id) {
+                        running.upstream.stop();
+                    }
+                }
+                Effect::Work(work) => {
+                    self.works.spawn_blocking(move || work.run());
+                }
+                Effect::Finish => over = true,
+            }
+        }
+        self.effects = effects;
+        over
+    }
+}
+
+impl Running {
+    /// Messages keep their order, also when there is no room.
+    fn send(&mut self, message: Outbound) {
+        if !self.overflow.is_empty() {
+            self.overflow.push_back(message);
+        } else if let Err(Full(message)) = self.upstream.try_send(message) {
+            self.overflow.push_back(message);
+        }
+    }
+}
+
+/// Sets the alarm, where it is not set already; false: nothing is timed.
+fn arm(sleep: std::pin::Pin<&mut Sleep>, at: Option<Instant>) -> bool {
+    let Some(at) = at else { return false };
+    if sleep.deadline() != at || sleep.is_elapsed() {
+        sleep.reset(at);
+    }
+    true
 }

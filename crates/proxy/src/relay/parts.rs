@@ -9,7 +9,7 @@ use toolway_wire::Envelope;
 
 /// A piece of a line.
 #[derive(Debug)]
-pub(super) enum Part<'a> {
+pub(crate) enum Part<'a> {
     /// Bytes of the message as it came.
     Slice(&'a [u8]),
     /// Bytes of ours.
@@ -20,7 +20,7 @@ pub(super) enum Part<'a> {
 
 /// What goes out.
 #[derive(Debug)]
-pub(super) enum Line<'a> {
+pub(crate) enum Line<'a> {
     /// Nothing.
     Nothing,
     /// A line of one piece.
@@ -98,7 +98,7 @@ pub(super) fn slice<'a>(bytes: &'a [u8], member: &Envelope) -> &'a [u8] {
 }
 
 /// These bytes, as UTF-8.
-pub(super) fn utf8(bytes: &[u8]) -> Part<'_> {
+pub(crate) fn utf8(bytes: &[u8]) -> Part<'_> {
     if std::str::from_utf8(bytes).is_ok() {
         return Part::Slice(bytes);
     }
@@ -164,7 +164,7 @@ fn put(bytes: &[u8], batch: &mut Vec<u8>, flatten: bool, out: &mut impl Write) -
     out.write_all(bytes)
 }
 
-pub(super) fn flatten_in_place(bytes: &mut [u8]) {
+pub(crate) fn flatten_in_place(bytes: &mut [u8]) {
     for byte in bytes {
         if matches!(*byte, b'\n' | b'\r') {
             *byte = b' ';
@@ -177,11 +177,11 @@ pub(super) fn whole_file(file: &SpoolFile) -> Result<Arc<File>, String> {
 }
 
 #[cfg(unix)]
-pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, buffer, at)
 }
 
 #[cfg(windows)]
-pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buffer, at)
 }

@@ -23,7 +23,7 @@ use super::downlink::Downlink;
 use super::signal_text;
 use super::uplink::{Up, Uplink};
 use crate::pending::Owed;
-use outbox::Outbox;
+pub(crate) use outbox::Outbox;
 use waiting::Waiting;
 
 const CHUNK: usize = 64 << 10;

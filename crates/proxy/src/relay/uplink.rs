@@ -5,18 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use toolway_guard::{Body, Intake, Taken};
-use toolway_wire::{
-    Envelope, INVALID_REQUEST, Id, IdField, Kind, PARSE_ERROR, UPSTREAM_ERROR, Verdict, error_response,
-};
+use toolway_wire::{Envelope, Id, Kind, UPSTREAM_ERROR, Verdict, error_response};
 
 use super::core::{Relay, failure};
 use super::parts::slice;
 use super::rewrite;
+use crate::admission;
 use crate::pending::Asked;
 use crate::record::Direction;
-
-/// The longest id of a request, in characters: an answer must have room beside it.
-const ID_CHARS: usize = 500;
 
 /// What becomes of a message of the client.
 #[derive(Debug)]
@@ -80,9 +76,7 @@ fn conclude<'a>(relay: &Relay, Taken { verdict, body }: Taken<'a>) -> Up<'a> {
     }
     match verdict {
         Verdict::Blank => Up::Nothing,
-        Verdict::NotJson(error) => {
-            Up::Answer(line(&error_response(b"null", PARSE_ERROR, &format!("parse error: {error}"), None)))
-        }
+        Verdict::NotJson(error) => Up::Answer(line(&admission::not_json(&error))),
         Verdict::NotRpc(reason) => Up::Answer(invalid(b"null", reason)),
         Verdict::Message(message) => match admit(relay, std::slice::from_ref(message), &body) {
             Ok(()) if message.kind() == Kind::Request => ask(relay, message, body, verdict),
@@ -140,14 +134,13 @@ fn line(answer: &[u8]) -> Vec<u8> {
 }
 
 fn invalid(id: &[u8], reason: &str) -> Vec<u8> {
-    line(&error_response(id, INVALID_REQUEST, &format!("invalid request: {reason}"), None))
+    line(&admission::invalid(id, reason))
 }
 
 /// Notes what the messages ask; or gives the lines that answer them, when they are not passed on.
 fn admit(relay: &Relay, messages: &[Envelope], body: &Body<'_>) -> Result<(), Vec<u8>> {
     if messages.iter().any(Envelope::is_lax) {
-        let text = "parse error: NaN, Infinity and raw control characters in strings are not JSON";
-        return Err(line(&error_response(b"null", PARSE_ERROR, text, None)));
+        return Err(line(&admission::lax()));
     }
     let refused: Vec<u8> = messages.iter().filter_map(refusal).flatten().collect();
     if !refused.is_empty() {
@@ -207,21 +200,7 @@ fn admit_one(relay: &Relay, message: &Envelope) -> Result<(), Vec<u8>> {
 
 /// The line that refuses a message, if it is none that a client may send.
 fn refusal(message: &Envelope) -> Option<Vec<u8>> {
-    match message.kind() {
-        Kind::Fault | Kind::Stranger => {
-            Some(invalid(b"null", "a response has either a result or an error, and \"jsonrpc\":\"2.0\""))
-        }
-        Kind::Request => match message.id_field() {
-            IdField::Value(id) if id.is_null() => Some(invalid(b"null", "the id of a request is not null")),
-            IdField::Value(id) if id.raw().len() > ID_CHARS && id.chars() > ID_CHARS => {
-                Some(invalid(id.raw(), "the id has more than 500 characters"))
-            }
-            IdField::Value(_) | IdField::Absent => None,
-            IdField::WrongType => Some(invalid(b"null", "the id is a string or a number")),
-            IdField::TooLong => Some(invalid(b"null", "the id has more than 500 characters")),
-        },
-        Kind::Notification | Kind::Response | Kind::ErrorResponse => None,
-    }
+    admission::refusal(message).map(|answer| line(&answer))
 }
 
 /// Error lines for the requests among the messages that could have been admitted.

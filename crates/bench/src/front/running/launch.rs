@@ -10,13 +10,17 @@ use std::time::Instant;
 use anyhow::Context as _;
 
 use super::{HttpLink, HttpUpstream, Link, Running, Spec, StartOptions, StdioLink};
-use crate::front::kind;
+use crate::front::{Member, kind, members};
 use crate::json;
+
+/// The servers of a gateway as JSON.
+const SERVERS: &str = "{servers}";
 
 static SEQUENCE: AtomicU64 = AtomicU64::new(0);
 
 /// What stands for the braces in a front's command, files and environment.
-struct Filling {
+#[derive(Debug)]
+pub(super) struct Filling {
     pairs: Vec<(&'static str, String)>,
     upstream: Vec<String>,
 }
@@ -66,7 +70,8 @@ fn free_port() -> anyhow::Result<u16> {
 
 fn new_folder(options: &StartOptions) -> anyhow::Result<PathBuf> {
     let n = SEQUENCE.fetch_add(1, Ordering::Relaxed);
-    let tmp = options.tmp.join(format!("toolway-bench-{}-{n}", std::process::id()));
+    let new = || options.tmp.join(format!("toolway-bench-{}-{n}", std::process::id()));
+    let tmp = options.folder.clone().unwrap_or_else(new);
     std::fs::create_dir_all(&tmp).with_context(|| tmp.display().to_string())?;
     Ok(tmp)
 }
@@ -100,6 +105,9 @@ impl Running {
         let port = free_port()?;
         let filling = Filling {
             pairs: vec![
+                // Before the others, which may be inside.
+                (SERVERS, members::as_json(&options.members, &argv)),
+                ("{backends}", members::as_toml(&options.members, &argv)),
                 ("{self}", me),
                 ("{url}", url.unwrap_or_default()),
                 ("{port}", port.to_string()),
@@ -124,23 +132,43 @@ impl Running {
             pid: 0,
             upstream,
             tmp,
+            is_own: options.folder.is_none(),
             pidfile,
+            filling,
             extra: vec![],
             init: vec![],
             start_ms: 0.0,
-            prefix: spec.prefix.clone(),
+            prefixes: spec.prefixes(&options.members),
             next: 0,
         };
         if argv.is_empty() {
             let port = run.upstream.as_ref().context("no command")?.port;
             run.link = Link::Http(HttpLink::new(format!("127.0.0.1:{port}"), spec.path.clone()));
         } else {
-            run.launch(spec, &filling, &argv, port)?;
+            run.launch(spec, &argv, port)?;
         }
         Ok((run, begin))
     }
 
-    fn launch(&mut self, spec: &Spec, filling: &Filling, argv: &[String], port: u16) -> anyhow::Result<()> {
+    /// Writes the front's files again, with these servers: by a rename, or into the files that are there.
+    pub(crate) fn rewrite(&mut self, spec: &Spec, servers: &[Member], by_rename: bool) -> anyhow::Result<()> {
+        let json = members::as_json(servers, &self.filling.upstream);
+        for (_, text) in self.filling.pairs.iter_mut().filter(|(from, _)| *from == SERVERS) {
+            text.clone_from(&json);
+        }
+        for (name, text) in &spec.files {
+            let (path, new) = (self.tmp.join(name), self.tmp.join(format!("{name}.new")));
+            let at = if by_rename { &new } else { &path };
+            std::fs::write(at, self.filling.text(text)).with_context(|| at.display().to_string())?;
+            if by_rename {
+                std::fs::rename(new, path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self, spec: &Spec, argv: &[String], port: u16) -> anyhow::Result<()> {
+        let filling = &self.filling;
         // The front runs in a folder of its own, so a relative path is made absolute; a bare name is looked up.
         let program =
             if argv[0].contains('/') { std::path::absolute(&argv[0])? } else { PathBuf::from(&argv[0]) };

@@ -12,7 +12,7 @@ const CAPACITY: usize = 1 << SLOT_BITS;
 
 /// The id of a request in flight, as a server sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct FlightId(pub(super) u64);
+pub(in crate::gateway) struct FlightId(pub(super) u64);
 
 #[derive(Debug)]
 struct Slot<T> {

@@ -151,7 +151,7 @@ pub(super) fn readdress(
     }
     let mut out = Vec::with_capacity(json.len() + id.len() * 2 + name.map_or(0, <[u8]>::len) + 32);
     let mut from = 0;
-    let mut put_id = |out: &mut Vec<u8>, from: &mut usize| {
+    let put_id = |out: &mut Vec<u8>, from: &mut usize| {
         out.extend_from_slice(json.get(*from..id_at.start).unwrap_or_default());
         out.extend_from_slice(id);
         *from = id_at.end;
@@ -252,8 +252,14 @@ mod tests {
     #[test]
     fn an_answer_changes_at_one_place() {
         for (before, after) in [
-            (r#"{"jsonrpc":"2.0","id":5,"result":{"id":5}}"#, r#"{"jsonrpc":"2.0","id":"x","result":{"id":5}}"#),
-            (r#"{"result":{"id":[5]},"id":5,"jsonrpc":"2.0"}"#, r#"{"result":{"id":[5]},"id":"x","jsonrpc":"2.0"}"#),
+            (
+                r#"{"jsonrpc":"2.0","id":5,"result":{"id":5}}"#,
+                r#"{"jsonrpc":"2.0","id":"x","result":{"id":5}}"#,
+            ),
+            (
+                r#"{"result":{"id":[5]},"id":5,"jsonrpc":"2.0"}"#,
+                r#"{"result":{"id":[5]},"id":"x","jsonrpc":"2.0"}"#,
+            ),
             (
                 r#"{"error":{"code":1,"message":"m"} , "id" : 5,"jsonrpc":"2.0"}"#,
                 r#"{"error":{"code":1,"message":"m"} , "id" : "x","jsonrpc":"2.0"}"#,
@@ -271,7 +277,9 @@ mod tests {
             assert_eq!(digits.as_bytes(), n.to_string().as_bytes());
             assert_eq!(number(&Id::from_json(digits.as_bytes()).unwrap()), Some(n));
         }
-        for (id, value) in [("\"12\"", Some(12)), ("\"a\"", None), ("1.0", None), ("-1", None), ("\"\"", None)] {
+        for (id, value) in
+            [("\"12\"", Some(12)), ("\"a\"", None), ("1.0", None), ("-1", None), ("\"\"", None)]
+        {
             assert_eq!(number(&Id::from_json(id.as_bytes()).unwrap()), value, "{id}");
         }
     }

@@ -76,7 +76,9 @@ impl Edits {
         if removed.iter().any(|gone| !gone) {
             added.push(b',');
         }
-        self.insert(object.start + 1, added);
+        // Before the first name, so that white space stays where it is.
+        let place = all.first().map_or(object.start + 1, |first| first.name.start);
+        self.insert(place, added);
     }
 
     /// Takes out runs of members with the commas that belong to them.

@@ -14,7 +14,7 @@ const CHUNK: usize = 256 << 10;
 
 /// Lines for the client, in their order. Raw line breaks between the tokens of a message become spaces.
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
+pub(crate) struct Outbox {
     front: Vec<u8>,
     written: usize,
     /// What comes after `front`.
@@ -29,22 +29,22 @@ enum Piece {
 
 impl Outbox {
     /// Nothing waits.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.written >= self.front.len() && self.rest.is_empty()
     }
 
     /// Enough waits.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.front.len() - self.written.min(self.front.len()) >= FULL || !self.rest.is_empty()
     }
 
     /// The next bytes to be written.
-    pub(super) fn front(&self) -> &[u8] {
+    pub(crate) fn front(&self) -> &[u8] {
         self.front.get(self.written..).unwrap_or_default()
     }
 
     /// So many bytes of the front were written.
-    pub(super) fn advance(&mut self, length: usize) -> io::Result<()> {
+    pub(crate) fn advance(&mut self, length: usize) -> io::Result<()> {
         self.written += length;
         if self.written < self.front.len() {
             return Ok(());
@@ -56,14 +56,14 @@ impl Outbox {
     }
 
     /// Adds whole lines of ours.
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.tail().extend_from_slice(bytes);
         }
     }
 
     /// Adds a line and its end.
-    pub(super) fn line(&mut self, line: Line<'_>) {
+    pub(crate) fn line(&mut self, line: Line<'_>) {
         match line {
             Line::Nothing => return,
             Line::One(part) => self.part(part),

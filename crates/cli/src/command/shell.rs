@@ -1,0 +1,19 @@
+//! What the commands that work with servers share: choosing one, connecting, asking a person, refusing.
+
+mod arguments;
+mod companion;
+mod near;
+mod page;
+mod questions;
+mod refusal;
+mod session;
+mod start;
+mod words;
+
+pub(super) use arguments::{Word, build};
+pub(super) use near::near;
+pub(super) use page::{Definition, definitions, find_prompt, find_tool, offered};
+pub(super) use refusal::{Refusal, exit_of};
+pub(super) use session::{Session, Shell, told};
+pub(super) use start::{Started, Wanted, start_all};
+pub(super) use words::read_words;

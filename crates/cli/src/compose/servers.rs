@@ -1,0 +1,120 @@
+//! Owns the way from configuration files and command lines to the gateway's settings: every configured entry, with how
+//! to run it or why not.
+
+mod ad_hoc;
+mod plan;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use toolway_config::{LoadOptions, Problem, Resolved, SettingSource};
+use toolway_proxy::gateway::{ServerConfig, ServerEntry};
+
+pub(crate) use ad_hoc::ad_hoc;
+
+use super::{Environment, UsageError};
+use crate::args::SourceArgs;
+
+/// Which sources a person at a shell means.
+const DEFAULT_SOURCES: [SettingSource; 2] = [SettingSource::Project, SettingSource::User];
+
+/// What is configured.
+#[derive(Debug)]
+pub(crate) struct Servers {
+    /// As the files say it.
+    pub(crate) resolved: Resolved,
+    /// The same entries for the gateway, in the same order.
+    pub(crate) entries: Vec<ServerEntry>,
+}
+
+impl Servers {
+    /// Reads what the arguments name. Faults of single entries are states, not errors.
+    pub(crate) fn load(args: &SourceArgs, own: &Environment) -> Result<Self, UsageError> {
+        let machine = machine(own)?;
+        let options =
+            LoadOptions { sources: sources(args, own)?, files: files(args)?, ..LoadOptions::default() };
+        let resolved = toolway_config::load(&options, &machine);
+        let entries = plan::entries(&resolved, &machine, own);
+        Ok(Self { resolved, entries })
+    }
+
+    /// The entry that the name means: not one that lost to another.
+    pub(crate) fn find(&self, name: &str) -> Option<&ServerEntry> {
+        let entry = self.resolved.entry(name)?;
+        let at = self.resolved.entries.iter().position(|own| std::ptr::eq(own, entry))?;
+        self.entries.get(at)
+    }
+
+    /// Names that can be meant, each once, in order.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for entry in &self.entries {
+            if !names.contains(&entry.name.as_str()) {
+                names.push(&entry.name);
+            }
+        }
+        names
+    }
+
+    /// What is wrong with whole files, and not with an entry of them.
+    pub(crate) fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.resolved.problems.iter()
+    }
+}
+
+/// Sources as the flag, or `TOOLWAY_SOURCES`, names them.
+fn sources(args: &SourceArgs, own: &Environment) -> Result<Vec<SettingSource>, UsageError> {
+    if !args.config.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(value) = own.option(args.sources.clone(), "sources", None)? else {
+        return Ok(DEFAULT_SOURCES.to_vec());
+    };
+    let parsed = SettingSource::parse_list(value.text.split(','));
+    parsed.map_err(|problem| {
+        let error = UsageError::new(&value.from, problem.message);
+        match problem.hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        }
+    })
+}
+
+/// Named files must be there; other sources may be absent.
+fn files(args: &SourceArgs) -> Result<Vec<PathBuf>, UsageError> {
+    let checked = args.config.iter().map(|file| {
+        let path = std::path::absolute(file).map_err(|error| error.to_string());
+        path.and_then(|path| std::fs::metadata(&path).map(|_| path).map_err(|error| error.to_string()))
+            .map_err(|reason| {
+                UsageError::new("--config", format!("cannot read {}: {reason}", file.display()))
+            })
+    });
+    checked.collect()
+}
+
+/// The machine and the user, for the configuration.
+pub(crate) fn machine(own: &Environment) -> Result<toolway_config::Environment, UsageError> {
+    let cwd = std::env::current_dir()
+        .map_err(|error| UsageError::new("working directory", format!("there is none: {error}")))?;
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        // What is not UTF-8 cannot be put into a text.
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    let vars: BTreeMap<String, String> = own.all().filter_map(text).collect();
+    Ok(toolway_config::Environment::new(vars, cwd, toolway_config::Platform::current()))
+}
+
+/// The settings with other bounds of time: a person at a shell waits as long as they say.
+pub(crate) fn with_timeout(
+    config: &Arc<ServerConfig>,
+    timeout: Option<std::time::Duration>,
+) -> Arc<ServerConfig> {
+    let Some(timeout) = timeout else { return Arc::clone(config) };
+    let mut config = ServerConfig::clone(config);
+    config.timeouts.startup = timeout;
+    config.timeouts.list = timeout;
+    config.timeouts.call_idle = timeout;
+    config.timeouts.call_max = config.timeouts.call_max.max(timeout);
+    Arc::new(config)
+}

@@ -1,0 +1,240 @@
+//! Owns servers that no file names: given on the command line by their own command line or address.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use toolway_proxy::gateway::{
+    Protocol, RemoteKind, RemoteTarget, ServerConfig, Share, Target, Timeouts, ToolFilter,
+};
+use toolway_secret::Secret;
+use toolway_transport::HttpConfig;
+
+use super::plan::child_target;
+use crate::args::AdHocArgs;
+use crate::compose::{Environment, UsageError, expand};
+
+/// What such a server is called in outputs.
+const NAME: &str = "ad-hoc";
+/// A shorter text is no secret that could be found again in other texts.
+const LEAST_SECRET: usize = 4;
+
+/// The server that the arguments give; `None`: they give none.
+pub(crate) fn ad_hoc(args: &AdHocArgs, own: &Environment) -> Result<Option<Arc<ServerConfig>>, UsageError> {
+    let config = match (&args.command, &args.url) {
+        (Some(command), _) => command_line(command, args, own)?,
+        (None, Some(url)) => address(url, args, own)?,
+        (None, None) if args.transport.is_some() => {
+            return Err(UsageError::new("--transport", "belongs to --command or --url"));
+        }
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(Arc::new(config)))
+}
+
+fn command_line(line: &str, args: &AdHocArgs, own: &Environment) -> Result<ServerConfig, UsageError> {
+    if args.transport.as_deref().is_some_and(|kind| kind != "stdio") {
+        return Err(
+            UsageError::new("--transport", "a command speaks stdio").with_hint("give --url for http and sse")
+        );
+    }
+    let words = split(line).ok_or_else(|| {
+        UsageError::new("--command", "its quotes do not close")
+            .with_hint("--command 'npx -y some-server --flag \"a b\"'")
+    })?;
+    let Some((command, arguments)) = words.split_first() else {
+        return Err(UsageError::new("--command", "is empty"));
+    };
+    let given = args.env.iter().map(|pair| variable(pair, own)).collect::<Result<Vec<_>, _>>()?;
+    let mut secrets: Vec<Secret> = Vec::new();
+    let mut digest = Sha256::new();
+    for word in &words {
+        digest.update([word.as_bytes(), b"\0"].concat());
+    }
+    for (name, value) in &given {
+        digest.update([name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat());
+        if value.len() >= LEAST_SECRET {
+            secrets.push(Secret::new(value.clone()));
+        }
+    }
+    let cwd = std::env::current_dir().ok();
+    if let Some(cwd) = &cwd {
+        digest.update(cwd.as_os_str().as_encoded_bytes());
+    }
+    let given: Vec<(OsString, OsString)> =
+        given.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let arguments = arguments.iter().map(OsString::from).collect();
+    let child = child_target(command.clone(), arguments, &given, false, cwd, own);
+    Ok(settings(Target::Child(child), hex(digest), secrets))
+}
+
+fn address(url: &str, args: &AdHocArgs, own: &Environment) -> Result<ServerConfig, UsageError> {
+    let kind = match args.transport.as_deref() {
+        None => RemoteKind::Auto,
+        Some("http" | "streamable-http") => RemoteKind::StreamableHttp,
+        Some("sse") => RemoteKind::Sse,
+        Some("stdio") => return Err(UsageError::new("--transport", "an address does not speak stdio")),
+        Some(other) => {
+            return Err(UsageError::new("--transport", format!("{other:?} is none of stdio, http, sse")));
+        }
+    };
+    let url = expand(url, own, "--url")?;
+    let mut http = HttpConfig::new(&url).map_err(|error| UsageError::new("--url", error.to_string()))?;
+    http.headers = args.header.iter().map(|pair| header(pair, own)).collect::<Result<_, _>>()?;
+    let mut digest = Sha256::new();
+    digest.update([url.as_bytes(), b"\0"].concat());
+    let mut secrets = Vec::new();
+    for (name, value) in &http.headers {
+        digest.update([name.as_bytes(), b":", value.expose().as_bytes(), b"\0"].concat());
+        if value.expose().len() >= LEAST_SECRET {
+            secrets.push(value.clone());
+        }
+    }
+    Ok(settings(Target::Remote(RemoteTarget { http, kind }), hex(digest), secrets))
+}
+
+fn settings(target: Target, digest: String, secrets: Vec<Secret>) -> ServerConfig {
+    ServerConfig {
+        name: NAME.to_owned(),
+        target,
+        digest,
+        timeouts: Timeouts::default(),
+        required: false,
+        lazy: false,
+        share: Share::Never,
+        filter: ToolFilter::default(),
+        protocol: Protocol::Auto,
+        max_response_chars: None,
+        secrets,
+        roots: None,
+    }
+}
+
+/// The words of a command line. On Windows a backslash is part of a path, and quotes are double ones.
+fn split(line: &str) -> Option<Vec<String>> {
+    if cfg!(windows) { split_plainly(line) } else { shlex::split(line) }
+}
+
+fn split_plainly(line: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
+    for letter in line.chars() {
+        match letter {
+            '"' => {
+                quoted = !quoted;
+                word.get_or_insert_default();
+            }
+            letter if letter.is_whitespace() && !quoted => words.extend(word.take()),
+            letter => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    (!quoted).then_some(words)
+}
+
+/// `NAME=VALUE`, expanded.
+fn variable(pair: &str, own: &Environment) -> Result<(String, String), UsageError> {
+    match pair.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !pair.contains('\0') => {
+            Ok((name.to_owned(), expand(value, own, &format!("--env {name}"))?))
+        }
+        _ => Err(UsageError::new("--env", "one of them is not NAME=VALUE")),
+    }
+}
+
+/// `NAME=VALUE` or `NAME: VALUE`, expanded. No header's name holds either sign.
+fn header(pair: &str, own: &Environment) -> Result<(String, Secret), UsageError> {
+    let wrong = || {
+        UsageError::new("--header", "one of them is not NAME=VALUE")
+            .with_hint("--header 'Authorization=Bearer ${TOKEN}'")
+    };
+    let (name, value) = pair.split_once(['=', ':']).ok_or_else(wrong)?;
+    if name.trim().is_empty() {
+        return Err(wrong());
+    }
+    let value = expand(value.trim(), own, &format!("--header {name}"))?;
+    Ok((name.trim().to_owned(), Secret::new(value)))
+}
+
+fn hex(digest: Sha256) -> String {
+    use std::fmt::Write as _;
+    digest.finalize().iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap_or_default();
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(args: &AdHocArgs) -> Result<ServerConfig, UsageError> {
+        let own = Environment::of(&[("TOKEN", "s3cr3t"), ("PATH", "/bin"), ("OTHER", "x")]);
+        ad_hoc(args, &own).map(|config| ServerConfig::clone(&config.unwrap()))
+    }
+
+    #[test]
+    fn a_command_line_is_split_as_a_shell_does_it() {
+        let args = AdHocArgs {
+            command: Some("run 'a b' --x=\"c d\"".to_owned()),
+            env: vec!["T=${TOKEN}".to_owned()],
+            ..AdHocArgs::default()
+        };
+        let config = made(&args).unwrap();
+        assert!(!format!("{config:?}").contains("s3cr3t"));
+        let Target::Child(target) = config.target else { panic!() };
+        assert_eq!(
+            (target.command.as_str(), target.child.args.clone()),
+            ("run", vec!["a b".into(), "--x=c d".into()])
+        );
+        let names: Vec<_> = target.child.env.keys().map(|name| name.to_string_lossy().into_owned()).collect();
+        assert_eq!(names, ["PATH", "T"]);
+        assert_eq!(
+            split_plainly(r#"C:\x "a b" "" c"#),
+            Some(vec![r"C:\x".into(), "a b".into(), String::new(), "c".into()])
+        );
+        assert_eq!(split_plainly("\"a"), None);
+    }
+
+    #[test]
+    fn an_address_takes_headers_in_both_spellings() {
+        let args = AdHocArgs {
+            url: Some("http://h/${TOKEN}".to_owned()),
+            header: vec!["Authorization: Bearer ${TOKEN}".to_owned(), "X-A=b:c=d".to_owned()],
+            transport: Some("sse".to_owned()),
+            ..AdHocArgs::default()
+        };
+        let config = made(&args).unwrap();
+        let Target::Remote(target) = config.target else { panic!() };
+        assert_eq!((target.kind, target.http.url.as_str()), (RemoteKind::Sse, "http://h/s3cr3t"));
+        let headers: Vec<(&str, &str)> =
+            target.http.headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+        assert_eq!(headers, [("Authorization", "Bearer s3cr3t"), ("X-A", "b:c=d")]);
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_refused() {
+        let of = |command: Option<&str>, url: Option<&str>, transport: Option<&str>, header: Option<&str>| {
+            AdHocArgs {
+                command: command.map(str::to_owned),
+                url: url.map(str::to_owned),
+                transport: transport.map(str::to_owned),
+                header: header.map(str::to_owned).into_iter().collect(),
+                env: Vec::new(),
+            }
+        };
+        for args in [
+            of(Some("x"), None, Some("http"), None),
+            of(Some("'x"), None, None, None),
+            of(Some(""), None, None, None),
+            of(None, Some("http://h"), Some("stdio"), None),
+            of(None, Some("http://h"), Some("ftp"), None),
+            of(None, Some("ftp://h"), None, Some("=v")),
+            of(None, Some("nothing"), None, None),
+            of(None, Some("http://h"), None, Some("novalue")),
+            of(None, Some("http://h"), None, Some("X=${UNSET}")),
+            of(None, None, Some("http"), None),
+        ] {
+            assert!(ad_hoc(&args, &Environment::default()).is_err(), "{args:?}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Owns the modern generation over HTTP: each request is whole in itself, its headers say what its body says, and closing
+//! its answer gives it up. Specification 2026-07-28, "Streamable HTTP".
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Response, StatusCode};
+use toolway_wire::era::{Era, ProtocolVersion, code, header, header_value};
+use toolway_wire::find::{Step, find};
+use toolway_wire::{Envelope, Kind, METHOD_NOT_FOUND, UPSTREAM_ERROR, error_response};
+
+use super::body::Body;
+use super::events::Events;
+use super::post::Accepts;
+use super::stream::{Data, First, Stream};
+use super::{Shared, answer};
+use crate::admission::invalid;
+use crate::gateway::hub::SessionOptions;
+use crate::gateway::message::{Content, Message};
+use crate::gateway::run::ClientSession;
+use crate::gateway::translate::{Refusal, SUPPORTED, check, request_meta};
+
+/// Answers larger than this are no errors whose status would matter.
+const SMALL: usize = 64 << 10;
+
+/// One message of a modern client.
+pub(super) async fn post(
+    shared: &Arc<Shared>,
+    headers: &HeaderMap,
+    message: Message,
+    accepts: Accepts,
+) -> Response<Body> {
+    let envelope = &message.envelope;
+    match envelope.kind() {
+        Kind::Request => {}
+        // The generation has no notification that a client sends over HTTP: what comes is of no consequence.
+        Kind::Notification => return answer::status(StatusCode::ACCEPTED),
+        _ => {
+            let text = "a client of this revision sends no responses";
+            return answer::message(StatusCode::BAD_REQUEST, invalid(b"null", text));
+        }
+    }
+    let Some(id) = envelope.id().cloned() else { return answer::status(StatusCode::BAD_REQUEST) };
+    let checked = check_version(&message, headers).and_then(|()| check_headers(envelope, headers));
+    if let Err(refusal) = checked {
+        let spoken: Vec<ProtocolVersion> = SUPPORTED.into_iter().filter(|v| v.era() == Era::Modern).collect();
+        return answer::message(StatusCode::BAD_REQUEST, refusal.response(id.raw(), &spoken));
+    }
+    let saved_as = super::session_name();
+    let Some(client) = shared.gateway.open(SessionOptions { saved_as, passing: true }).await else {
+        return answer::error(StatusCode::SERVICE_UNAVAILABLE, "the gateway has ended");
+    };
+    let stream = Arc::new(Stream::new(1, [id.clone()], !accepts.events));
+    if !client.send(message).await {
+        return answer::error(StatusCode::SERVICE_UNAVAILABLE, "the gateway has ended");
+    }
+    // Ends the session with this request, also when the client goes before anything was sent.
+    let pump = shared.sessions.pump(pump(client, Arc::clone(&stream)));
+    match stream.first(shared.config.patience).await {
+        First::Answer(data) if accepts.json => answer::data(status_of(&data), data),
+        First::Nothing => {
+            let error = error_response(id.raw(), UPSTREAM_ERROR, "the gateway has ended", None);
+            answer::message(StatusCode::SERVICE_UNAVAILABLE, error)
+        }
+        First::Answer(_) | First::Events => {
+            let events = Events::new(stream, 0, false, false, shared.config.keep_alive);
+            pump.release();
+            answer::events(events)
+        }
+    }
+}
+
+/// Moves the hub's messages to the stream until the answer has come or its reader has gone.
+async fn pump(client: ClientSession, stream: Arc<Stream>) {
+    let mut arrived = Vec::new();
+    loop {
+        let more = tokio::select! {
+            biased;
+            () = stream.left() => return,
+            more = client.outlet.receive(&mut arrived) => more,
+        };
+        for message in arrived.drain(..) {
+            let answers = message.about.as_ref().filter(|_| message.is_answer);
+            if answers.is_some() || !stream.answers_only {
+                stream.push(Data::of(message.payload), answers);
+            }
+        }
+        if !more || stream.is_ended() {
+            stream.end();
+            return;
+        }
+    }
+}
+
+/// The revision, in the body and in the header.
+fn check_version(message: &Message, headers: &HeaderMap) -> Result<(), Refusal> {
+    let in_body = message.envelope.protocol_version();
+    let in_header = text(headers, header::PROTOCOL_VERSION)?;
+    match (in_body, in_header) {
+        (Some(_), None) => return Err(missing("MCP-Protocol-Version")),
+        (Some(body), Some(header)) if body != header => {
+            return Err(differs("MCP-Protocol-Version", header, body));
+        }
+        _ => {}
+    }
+    match &message.content {
+        Content::Bytes(bytes) => check(&request_meta(bytes), &SUPPORTED).map(drop),
+        // What is too large for memory is checked by its revision alone.
+        Content::Held(_) => match in_body.and_then(ProtocolVersion::parse) {
+            Some(version) if version.era() == Era::Modern && SUPPORTED.contains(&version) => Ok(()),
+            _ => Err(Refusal::UnsupportedVersion { requested: in_body.unwrap_or_default().to_owned() }),
+        },
+    }
+}
+
+/// `Mcp-Method` and `Mcp-Name` say what the body says.
+fn check_headers(envelope: &Envelope, headers: &HeaderMap) -> Result<(), Refusal> {
+    let method = envelope.method().unwrap_or_default();
+    equal("Mcp-Method", text(headers, header::METHOD)?, method)?;
+    let named = match method {
+        "tools/call" | "prompts/get" => envelope.name(),
+        "resources/read" => envelope.uri(),
+        _ => return Ok(()),
+    };
+    let Some(named) = named else { return Ok(()) };
+    let given = text(headers, header::NAME)?.ok_or_else(|| missing("Mcp-Name"))?;
+    let decoded = header_value(given)
+        .ok_or_else(|| Refusal::HeaderMismatch("Header mismatch: Mcp-Name is not well encoded".to_owned()))?;
+    equal("Mcp-Name", Some(&decoded), named)
+}
+
+fn equal(name: &str, given: Option<&str>, expected: &str) -> Result<(), Refusal> {
+    match given {
+        None => Err(missing(name)),
+        Some(given) if given != expected => Err(differs(name, given, expected)),
+        Some(_) => Ok(()),
+    }
+}
+
+fn missing(name: &str) -> Refusal {
+    Refusal::HeaderMismatch(format!("Header mismatch: {name} is missing"))
+}
+
+fn differs(name: &str, header: &str, body: &str) -> Refusal {
+    Refusal::HeaderMismatch(format!(
+        "Header mismatch: {name} header value {header:?} does not match body value {body:?}"
+    ))
+}
+
+/// The text of a header that stands at most once.
+fn text<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Refusal> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    match (value.to_str(), values.next()) {
+        (Ok(text), None) => Ok(Some(text)),
+        _ => Err(Refusal::HeaderMismatch(format!("Header mismatch: {name} is not one plain value"))),
+    }
+}
+
+/// The status that an answer of the hub has: some errors have one of their own.
+fn status_of(data: &Data) -> StatusCode {
+    let Data::Bytes(bytes) = data else { return StatusCode::OK };
+    if bytes.len() > SMALL {
+        return StatusCode::OK;
+    }
+    let at = find(bytes, &[Step::Key("error"), Step::Key("code")]);
+    let code = at.and_then(|at| std::str::from_utf8(bytes.get(at)?).ok()?.parse::<i64>().ok());
+    match code {
+        Some(METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        Some(
+            code::HEADER_MISMATCH | code::MISSING_CLIENT_CAPABILITY | code::UNSUPPORTED_PROTOCOL_VERSION,
+        ) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}

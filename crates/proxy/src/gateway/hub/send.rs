@@ -1,0 +1,268 @@
+//! Owns the way of a request to a server: which copy has it, under which id, and in which era.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use toolway_transport::{Members, Outbound, Payload};
+use toolway_wire::era::{Era, ProtocolVersion};
+use toolway_wire::{Id, Kind, UPSTREAM_ERROR};
+
+use super::call::{Flight, Origin, Round, method_name};
+use super::flight::{Deadline, FlightId};
+use super::requests::rescan;
+use super::server::Waiting;
+use super::session::{Asker, Session};
+use super::splice::{self, Digits};
+use super::{Effect, Hub};
+use crate::gateway::message::Message;
+use crate::gateway::translate::{self, ClientFacts};
+use crate::gateway::upstream::UpstreamId;
+
+/// What a request is for.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Number of the server.
+    pub(super) server: usize,
+    /// The tool's own name, for what the guard notes.
+    pub(super) tool: Option<Arc<str>>,
+    /// What becomes of `params.name`: a JSON string.
+    pub(super) rename: Option<Bytes>,
+}
+
+impl Hub {
+    /// A client's request goes to a server, or waits until that is up.
+    pub(super) fn deliver(&mut self, target: Target, asker: Asker, message: Message) {
+        let instance = match self.instance_for(target.server, asker.session) {
+            Ok(instance) => instance,
+            Err(reason) => {
+                self.fail(&asker, UPSTREAM_ERROR, &reason);
+                return;
+            }
+        };
+        if asker.modern.is_some() && self.call_again(&asker, &message) {
+            return;
+        }
+        let method = message.envelope.method().unwrap_or_default();
+        let uri = if method == "prompts/get" { message.envelope.name() } else { message.envelope.uri() };
+        let Some(state) = self.instances.get(&instance) else { return };
+        let timeouts = state.config.timeouts;
+        self.sequence += 1;
+        let flight = Flight {
+            origin: Origin::Client(asker),
+            instance: Some(instance),
+            method: method_name(method),
+            tool: target.tool,
+            uri: uri.map(Into::into),
+            token: None,
+            deadline: Deadline::new(timeouts.call_idle, timeouts.call_max, self.now),
+            sequence: self.sequence,
+            round: None,
+        };
+        let Some(flight) = self.take_off(flight) else { return };
+        if self.is_up(instance) {
+            self.send(instance, flight, message, target.rename.as_deref());
+        } else {
+            self.wait_for(instance, Waiting { flight, message, rename: target.rename });
+        }
+    }
+
+    fn is_up(&self, instance: UpstreamId) -> bool {
+        self.instances.get(&instance).is_some_and(|instance| instance.negotiated.is_some())
+    }
+
+    /// Counts a request in; `None`: there is no room, and the client was told.
+    pub(super) fn take_off(&mut self, flight: Flight) -> Option<FlightId> {
+        if self.flights.len() >= 1 << 20 {
+            if let Origin::Client(asker) = &flight.origin {
+                self.fail(asker, UPSTREAM_ERROR, "too many requests in flight");
+            }
+            return None;
+        }
+        if let Some(instance) = flight.instance.and_then(|instance| self.instances.get_mut(&instance)) {
+            instance.in_flight += 1;
+        }
+        self.sweep_by(flight.deadline.end());
+        self.flights.insert(flight)
+    }
+
+    /// A request may be over by then.
+    pub(super) fn sweep_by(&mut self, end: tokio::time::Instant) {
+        if self.sweep_at.is_none_or(|at| end < at) {
+            self.sweep_at = Some(end);
+        }
+    }
+
+    /// The server is not up yet: it is woken, and the request waits.
+    fn wait_for(&mut self, instance: UpstreamId, waiting: Waiting) {
+        if let Some(flight) = self.flights.get_mut(waiting.flight) {
+            let timeouts = self.instances.get(&instance).map(|instance| instance.config.timeouts);
+            // The start has its own bound, and says more when it fails.
+            let startup = timeouts.map(|timeouts| timeouts.startup + timeouts.list).unwrap_or_default();
+            flight.deadline.moved = self.now + startup;
+        }
+        if let Some(state) = self.instances.get_mut(&instance) {
+            state.waiting.push_back(waiting);
+        }
+        self.effects.push(Effect::Wake(instance));
+    }
+
+    /// The server is up: what waited for it goes.
+    pub(super) fn send_waiting(&mut self, instance: UpstreamId) {
+        let waiting = self.instances.get_mut(&instance).map(|instance| std::mem::take(&mut instance.waiting));
+        for Waiting { flight, message, rename } in waiting.unwrap_or_default() {
+            let Some(state) = self.flights.get_mut(flight) else { continue };
+            state.deadline.moved = self.now;
+            let end = state.deadline.end();
+            self.sweep_by(end);
+            self.send(instance, flight, message, rename.as_deref());
+        }
+    }
+
+    /// Sends a request that is counted in, in the era of the server.
+    pub(super) fn send(
+        &mut self,
+        instance: UpstreamId,
+        id: FlightId,
+        message: Message,
+        rename: Option<&[u8]>,
+    ) {
+        let Some(modern_server) = self.instances.get(&instance).map(super::server::Instance::is_modern)
+        else {
+            return;
+        };
+        let Some(flight) = self.flights.get(id) else { return };
+        let message = match (flight.is_modern(), modern_server) {
+            (true, true) | (false, false) => Some(message),
+            (true, false) => {
+                message.content.bytes().and_then(|bytes| rescan(translate::request_to_legacy(bytes).into()))
+            }
+            (false, true) => {
+                let (client, level) = self.facts_for(flight);
+                let level = level.and_then(|rank| super::logging::level_name(rank));
+                message
+                    .content
+                    .bytes()
+                    .and_then(|bytes| rescan(translate::request_to_modern(bytes, &client, level).into()))
+            }
+        };
+        let token = matches!(&*flight.method, "tools/call" | "prompts/get" | "resources/read");
+        let keeps = modern_server && !flight.is_modern() && translate::may_ask(&flight.method);
+        let digits = Digits::of(id.0);
+        let sent = message.and_then(|message| outbound(message, digits.as_bytes(), rename, token));
+        let Some((outbound, own_token)) = sent else {
+            self.fail_flight(
+                id,
+                toolway_wire::INVALID_PARAMS,
+                "invalid params: the request has no params object",
+            );
+            return;
+        };
+        if let Some(flight) = self.flights.get_mut(id) {
+            if own_token.is_some() {
+                flight.token = own_token;
+            }
+            if keeps
+                && flight.round.is_none()
+                && let Payload::Bytes(bytes) = &outbound.payload
+            {
+                let (request, state) = (bytes.clone(), None);
+                let round = Round::Again { request, times: 0, state, open: 0, responses: Vec::new() };
+                flight.round = Some(Box::new(round));
+            }
+        }
+        self.effects.push(Effect::ToServer(instance, outbound));
+    }
+
+    /// What a modern server is told of a legacy client, and the level of log messages that it wants.
+    fn facts_for(&self, flight: &Flight) -> (ClientFacts, Option<u8>) {
+        let session = flight.asker().and_then(|asker| self.sessions.get(&asker.session));
+        let facts = session.and_then(|session| session.client.clone()).unwrap_or_else(hub_facts);
+        let facts = ClientFacts { version: ProtocolVersion::V2026_07_28, ..facts };
+        (facts, session.and_then(|session: &Session| session.level))
+    }
+
+    /// A message of the hub's own for a server.
+    pub(super) fn note(&mut self, instance: UpstreamId, bytes: impl Into<Bytes>) {
+        if let Some(message) = rescan(bytes.into()) {
+            self.forward(instance, message);
+        }
+    }
+
+    /// A message for a server, as it is.
+    pub(super) fn forward(&mut self, instance: UpstreamId, message: Message) {
+        if let Some(bytes) = message.content.bytes() {
+            let payload = Payload::Bytes(bytes.clone());
+            let outbound = Outbound { payload, members: Members::One(message.envelope) };
+            self.effects.push(Effect::ToServer(instance, outbound));
+        }
+    }
+
+    /// Sends a request of the hub's own; its answer is only looked at. `make` is given the id.
+    pub(super) fn ask_own(
+        &mut self,
+        instance: UpstreamId,
+        method: &'static str,
+        deadline: Option<Deadline>,
+        make: impl FnOnce(&[u8]) -> Vec<u8>,
+    ) -> Option<FlightId> {
+        let timeouts = self.instances.get(&instance)?.config.timeouts;
+        self.sequence += 1;
+        let deadline = deadline.unwrap_or_else(|| Deadline::new(timeouts.list, timeouts.list, self.now));
+        let flight = Flight {
+            origin: Origin::Hub,
+            instance: Some(instance),
+            method: method.into(),
+            tool: None,
+            uri: None,
+            token: None,
+            deadline,
+            sequence: self.sequence,
+            round: None,
+        };
+        let id = self.take_off(flight)?;
+        let bytes = make(Digits::of(id.0).as_bytes());
+        self.note(instance, bytes);
+        Some(id)
+    }
+
+    /// Which era the server speaks, while it is up.
+    pub(super) fn era(&self, instance: UpstreamId) -> Option<Era> {
+        self.instances.get(&instance)?.era()
+    }
+}
+
+/// What the gateway says of itself where no client is behind a request.
+pub(super) fn hub_facts() -> ClientFacts {
+    let info = format!("{{\"name\":\"toolway\",\"version\":\"{}\"}}", env!("CARGO_PKG_VERSION"));
+    ClientFacts {
+        version: ProtocolVersion::V2026_07_28,
+        capabilities: b"{}".to_vec(),
+        client_info: Some(info.into_bytes()),
+    }
+}
+
+/// The request as the server gets it, and the client's own progress token.
+pub(super) fn outbound(
+    message: Message,
+    id: &[u8],
+    rename: Option<&[u8]>,
+    token: bool,
+) -> Option<(Outbound, Option<Box<[u8]>>)> {
+    let bytes = message.content.bytes()?;
+    let own_id = Id::from_json(id)?;
+    if rename.is_none() && !token {
+        let changed = splice::with_id(bytes, &message.envelope, id)?;
+        let message = rescan(changed.into())?;
+        let payload = Payload::Bytes(message.content.bytes()?.clone());
+        return Some((Outbound { payload, members: Members::One(message.envelope) }, None));
+    }
+    let made = splice::readdress(bytes, &message.envelope, id, rename, token)?;
+    debug_assert_eq!(message.envelope.kind(), Kind::Request);
+    // What stands in it escaped is decoded for the header that a server over HTTP gets.
+    let name = rename.and_then(|json| toolway_wire::find::string(json, 0..json.len()));
+    let envelope = message.envelope.readdressed(own_id, name.as_deref(), made.params);
+    Some((
+        Outbound { payload: Payload::Bytes(made.bytes.into()), members: Members::One(envelope) },
+        made.token,
+    ))
+}

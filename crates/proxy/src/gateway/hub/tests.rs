@@ -1,0 +1,9 @@
+//! What the hub does, told by events in and effects out: no runtime, no process, no socket.
+
+mod calls;
+mod eras;
+mod lists;
+mod messages;
+mod questions;
+mod reloads;
+mod rig;

@@ -1,0 +1,210 @@
+//! Owns what the hub has done elsewhere because it may block: saving large results, reading saved ones. Runs on any
+//! thread; knows no session.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use toolway_guard::{Body, CallInfo, Guard, Shape};
+use toolway_wire::{Envelope, Id, UPSTREAM_ERROR};
+
+use super::Hub;
+use super::call::Origin;
+use super::flight::FlightId;
+use super::remembered::{self, Recalled};
+use super::requests::{in_memory, rescan};
+use crate::gateway::catalogue::{Kept, Pins};
+use crate::gateway::message::{Content, Message};
+
+/// Something that may block.
+#[derive(Debug)]
+pub(in crate::gateway) enum Work {
+    /// Save a large answer and make the one that goes to the client.
+    Replace {
+        flight: FlightId,
+        guard: Arc<Guard>,
+        envelope: Box<Envelope>,
+        call: CallInfo,
+        shape: Shape,
+        limit: u64,
+        content: Content,
+    },
+    /// Bring an answer that passes whole into memory.
+    Load { flight: FlightId, body: Box<Body<'static>> },
+    /// Call the read-back tool.
+    ReadBack { flight: FlightId, guard: Arc<Guard>, id: Id, arguments: Vec<u8>, session: String },
+    /// Read a saved result as a resource.
+    ReadSaved { flight: FlightId, guard: Arc<Guard>, id: Id, uri: String, session: String },
+    /// Add the saved results to a list of resources, a complete answer.
+    ListSaved { flight: FlightId, guard: Arc<Guard>, answer: Vec<u8>, session: String },
+    /// Look for what is remembered of a server.
+    Recall { directory: PathBuf, server: usize, digest: String },
+    /// Remember what a server has.
+    Keep { directory: PathBuf, digest: String, kept: Box<Option<Kept>>, pins: Option<Pins> },
+}
+
+/// Work that was done.
+#[derive(Debug)]
+pub(in crate::gateway) enum Done {
+    /// Of a request.
+    Answer {
+        flight: FlightId,
+        /// As it would have come from the server, or for the client where no server has the request.
+        answer: Result<Vec<u8>, String>,
+    },
+    /// What was remembered of a server.
+    Recalled(Recalled),
+    /// It is remembered, or a warning was logged.
+    Kept,
+}
+
+impl Work {
+    /// Does it.
+    pub(in crate::gateway) fn run(self) -> Done {
+        match self {
+            Self::Replace { flight, guard, envelope, call, shape, limit, content } => {
+                let answer = replace(&guard, &envelope, &call, shape, limit, content);
+                Done::Answer { flight, answer }
+            }
+            Self::Load { flight, body } => {
+                let message = Message { content: Content::Held(body), envelope: Envelope::default() };
+                let answer = in_memory(message)
+                    .map(|message| message.content.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default());
+                Done::Answer { flight, answer }
+            }
+            Self::ReadBack { flight, guard, id, arguments, session } => {
+                Done::Answer { flight, answer: Ok(guard.call_read_back(id.raw(), &arguments, &session)) }
+            }
+            Self::ReadSaved { flight, guard, id, uri, session } => {
+                let answer = guard.read_saved_resource(id.raw(), &uri, &session);
+                Done::Answer { flight, answer: answer.ok_or_else(|| format!("no saved result: {uri:?}")) }
+            }
+            Self::ListSaved { flight, guard, answer, session } => {
+                let answer = guard.add_saved_resources(&answer, &session).unwrap_or(answer);
+                Done::Answer { flight, answer: Ok(answer) }
+            }
+            Self::Recall { directory, server, digest } => remembered::recall(directory, server, digest),
+            Self::Keep { directory, digest, kept, pins } => {
+                remembered::keep(directory, &digest, kept.as_ref().as_ref(), pins.as_ref())
+            }
+        }
+    }
+}
+
+fn replace(
+    guard: &Guard,
+    envelope: &Envelope,
+    call: &CallInfo,
+    shape: Shape,
+    limit: u64,
+    content: Content,
+) -> Result<Vec<u8>, String> {
+    let bytes;
+    let mut body = match content {
+        Content::Held(body) => *body,
+        Content::Bytes(held) => {
+            bytes = held;
+            let mut body = Body::Memory(&bytes);
+            let replaced = guard.replace(envelope, Some(call), shape, limit, &mut body);
+            return Ok(replaced.unwrap_or_else(|| bytes.to_vec()));
+        }
+    };
+    match guard.replace(envelope, Some(call), shape, limit, &mut body) {
+        Some(replaced) => Ok(replaced),
+        None => {
+            let message = Message { content: Content::Held(Box::new(body)), envelope: Envelope::default() };
+            in_memory(message)
+                .map(|message| message.content.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default())
+        }
+    }
+}
+
+impl Hub {
+    /// Work has been done.
+    pub(super) fn done(&mut self, done: Done) {
+        match done {
+            Done::Answer { flight, answer } => self.worked(flight, answer),
+            Done::Recalled(recalled) => self.recalled(recalled),
+            Done::Kept => {}
+        }
+    }
+
+    fn worked(&mut self, id: FlightId, answer: Result<Vec<u8>, String>) {
+        // The client has given up meanwhile.
+        let Some(flight) = self.flights.get(id) else { return };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(reason) => {
+                self.fail_flight(id, UPSTREAM_ERROR, &reason);
+                return;
+            }
+        };
+        match flight.instance {
+            Some(instance) => match rescan(answer.into()) {
+                Some(message) => self.pass(instance, id, message),
+                None => self.fail_flight(id, UPSTREAM_ERROR, "the answer could not be held"),
+            },
+            None => {
+                let Some(flight) = self.land(id) else { return };
+                let Origin::Client(asker) = flight.origin else { return };
+                let answer = if asker.modern.is_some() {
+                    crate::gateway::translate::result_to_modern(&answer, &flight.method)
+                } else {
+                    answer
+                };
+                self.answer(&asker, answer);
+            }
+        }
+    }
+
+    /// Starts work of ours for a client's request. `make` is given the flight and the client's name for saved results.
+    pub(super) fn work_for(
+        &mut self,
+        asker: super::session::Asker,
+        method: &'static str,
+        make: impl FnOnce(FlightId, Arc<Guard>, Id, String) -> Work,
+    ) {
+        let session = self.sessions.get(&asker.session);
+        let saved_as = session.map(|session| session.options.saved_as.clone()).unwrap_or_default();
+        let day = tokio::time::Duration::from_hours(24);
+        self.sequence += 1;
+        let id = asker.id.clone();
+        let flight = super::call::Flight {
+            origin: Origin::Client(asker),
+            instance: None,
+            method: method.into(),
+            tool: None,
+            uri: None,
+            token: None,
+            deadline: super::flight::Deadline::new(day, day, self.now),
+            sequence: self.sequence,
+            round: None,
+        };
+        if let Some(flight) = self.take_off(flight) {
+            let guard = Arc::clone(&self.config.guard);
+            self.effects.push(super::Effect::Work(make(flight, guard, id, saved_as)));
+        }
+    }
+
+    /// There is the tool that reads saved results.
+    pub(super) fn reads_back(&self) -> bool {
+        self.config.guard.config().read_back != toolway_guard::ReadBack::Off
+    }
+
+    /// A call of the read-back tool.
+    pub(super) fn read_back(&mut self, asker: super::session::Asker, message: &Message) {
+        use toolway_wire::find::Step;
+        let arguments = message
+            .content
+            .bytes()
+            .and_then(|bytes| super::splice::value(bytes, &[Step::Key("params"), Step::Key("arguments")]))
+            .unwrap_or(b"{}")
+            .to_vec();
+        self.work_for(asker, "tools/call", |flight, guard, id, session| Work::ReadBack {
+            flight,
+            guard,
+            id,
+            arguments,
+            session,
+        });
+    }
+}

@@ -1,0 +1,121 @@
+//! Client and server of different revisions with the gateway between. Which checks such a pair cannot have, and why,
+//! stands in tables of docs/protocol.md; everything else must end as it does without the gateway, and what the tables
+//! say is not had must not be had, so that they stay true.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use crate::interop::Stage;
+use crate::interop::conformance::{alone, fixture, serve};
+use crate::interop::suite::{Revision, Verdict, Verdicts, judge, lost, told};
+use crate::interop::upstream::{Upstreams, Wire};
+
+const PAGE: &str = "docs/protocol.md";
+
+/// Checks that a pair cannot have, by scenario.
+type Table = BTreeMap<String, BTreeSet<String>>;
+
+/// The suite of the client's revision, against the gateway before a server that is made to speak the other one.
+pub(super) fn run(stage: &Stage, upstreams: &Upstreams, name: &str, revision: Revision) -> Result<()> {
+    let folder = stage.folder(name)?;
+    let page = fs::read_to_string(stage.root.join(PAGE)).context(PAGE)?;
+    let table = table(&page, revision)?;
+    let alone = alone(stage, upstreams, revision, &folder)?;
+    let mut entry = fixture(stage, upstreams, Wire::Http)?;
+    entry["protocol"] = match revision {
+        Revision::Modern => "legacy",
+        Revision::Legacy => "modern",
+    }
+    .into();
+    let gateway = serve(stage, &entry, &folder)?;
+    let through = judge(stage, revision, &gateway.url("/mcp"), &folder.join("through"))?;
+    let problems = differences(&table, &alone, &through);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    bail!("{}", problems.join("\n"))
+}
+
+/// The rows between the markers of this revision: `| scenario | all |` or `` | scenario | not `check`, `check` | ``.
+fn table(page: &str, revision: Revision) -> Result<Table> {
+    let marker = revision.name();
+    let (open, close) = (format!("<!-- cross-era:{marker} -->"), format!("<!-- /cross-era:{marker} -->"));
+    let block = page.split_once(&open).and_then(|(_, rest)| rest.split_once(&close));
+    let (block, _) = block.with_context(|| format!("{PAGE} lacks {open} or {close}"))?;
+    let mut table = Table::new();
+    for row in block.lines().filter(|line| line.starts_with("| ")).skip(1) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [scenario, had, why] = cells[..] else { bail!("not three cells: {row}") };
+        let not: BTreeSet<String> = had.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        if not.is_empty() != (had == "all") || not.is_empty() != why.is_empty() {
+            bail!("a row says `all` and no reason, or which checks not and why: {row}");
+        }
+        table.insert(scenario.to_owned(), not);
+    }
+    Ok(table)
+}
+
+fn differences(table: &Table, alone: &Verdicts, through: &Verdicts) -> Vec<String> {
+    let mut problems = Vec::new();
+    let nothing = Verdict::default();
+    if alone.is_empty() {
+        problems.push("the suite judged nothing".to_owned());
+    }
+    for (scenario, before) in alone {
+        let after = through.get(scenario).unwrap_or(&nothing);
+        let Some(not) = table.get(scenario) else {
+            problems.push(format!("{PAGE} has no row for {}", told(scenario, before, after)));
+            continue;
+        };
+        let lost = lost(before, after);
+        if lost != *not {
+            problems
+                .push(format!("{PAGE} says that this pair lacks {not:?}: {}", told(scenario, before, after)));
+        } else if not.is_empty() && after.has_fewer(before) {
+            problems.push(told(scenario, before, after));
+        }
+    }
+    let unknown = table.keys().filter(|scenario| !alone.contains_key(*scenario));
+    problems.extend(unknown.map(|scenario| format!("{PAGE} has a row for {scenario}, which is none")));
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "x\n<!-- cross-era:2025-11-25 -->\n\n| scenario | checks | why not |\n|---|---|---|\n\
+                         | a | all | |\n| b | not `c`, `d` | for a reason |\n\n<!-- /cross-era:2025-11-25 -->\n";
+
+    fn judged(scenario: &str, passed: usize, failed: &[&str]) -> Verdicts {
+        [(scenario.to_owned(), Verdict::new(passed, failed))].into()
+    }
+
+    #[test]
+    fn rows_are_read_from_the_page() {
+        let table = table(TABLE, Revision::Legacy).unwrap();
+        let b: BTreeSet<String> = ["c", "d"].map(str::to_owned).into();
+        assert_eq!(table, [("a".to_owned(), BTreeSet::new()), ("b".to_owned(), b)].into());
+        assert!(super::table(TABLE, Revision::Modern).is_err());
+        assert!(
+            super::table(&TABLE.replace("| a | all | |", "| a | not `x` | |"), Revision::Legacy).is_err()
+        );
+        assert!(super::table(&TABLE.replace("| a | all | |", "| a | most | |"), Revision::Legacy).is_err());
+    }
+
+    #[test]
+    fn the_page_must_say_exactly_what_is_lost() {
+        let table: Table = [("a".to_owned(), ["x".to_owned()].into())].into();
+        let all = Table::from([("a".to_owned(), BTreeSet::new())]);
+        let (whole, lost) = (judged("a", 2, &[]), judged("a", 1, &["x"]));
+        assert_eq!(differences(&table, &whole, &lost).len(), 0);
+        assert_eq!(differences(&all, &whole, &whole).len(), 0);
+        assert_eq!(differences(&table, &whole, &whole).len(), 1, "the page is too modest");
+        assert_eq!(differences(&all, &whole, &lost).len(), 1);
+        assert_eq!(differences(&all, &whole, &judged("a", 1, &[])).len(), 1, "fewer checks were made");
+        assert_eq!(differences(&Table::new(), &whole, &whole).len(), 1);
+        assert_eq!(differences(&table, &judged("b", 1, &[]), &judged("b", 1, &[])).len(), 2);
+    }
+}
