@@ -140,7 +140,7 @@ impl Hub {
         self.sessions.get(&session).map(|session| &session.sink)
     }
 
-    fn to_client(&mut self, session: SessionId, message: ClientMessage) {
+    fn send_client(&mut self, session: SessionId, message: ClientMessage) {
         self.effects.push(Effect::ToClient(session, message));
     }
 

@@ -215,7 +215,7 @@ impl Task {
                 clients.push(event);
             }
             for (id, event) in servers.drain(..) {
-                self.from_server(id, event, now);
+                self.hear(id, event, now);
             }
             for event in clients.drain(..) {
                 self.hub.handle(Event::Client(event), now);
@@ -229,7 +229,7 @@ impl Task {
         }
     }
 
-    fn from_server(&mut self, id: UpstreamId, event: UpstreamEvent, now: Instant) {
+    fn hear(&mut self, id: UpstreamId, event: UpstreamEvent, now: Instant) {
         if let UpstreamEvent::Room = event {
             if let Some(running) = self.upstreams.get_mut(&id) {
                 while let Some(message) = running.overflow.pop_front() {
