@@ -27,6 +27,7 @@ mod source;
 mod template;
 mod tree;
 mod trust;
+mod watch;
 
 pub use clients::{
     CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine, ImportOutcome,
@@ -50,3 +51,4 @@ pub use problem::{Position, Problem, Severity};
 pub use source::{SettingSource, Source};
 pub use tree::{Format, Key, MAX_BYTES, MAX_DEPTH, Node, Value, read, read_bytes, read_tolerant};
 pub use trust::{Approval, TrustStore, Verdict};
+pub use watch::Watch;

@@ -7,9 +7,11 @@ mod plan;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolway_config::{LoadOptions, Problem, Resolved, SettingSource};
 use toolway_proxy::gateway::{ServerConfig, ServerEntry};
+use toolway_transport::{HttpConfig, fetch};
 
 pub(crate) use ad_hoc::ad_hoc;
 
@@ -18,6 +20,11 @@ use crate::args::SourceArgs;
 
 /// Which sources a person at a shell means.
 const DEFAULT_SOURCES: [SettingSource; 2] = [SettingSource::Project, SettingSource::User];
+
+/// How long the team's document is waited for.
+const TEAM_TIME: Duration = Duration::from_secs(10);
+/// The most bytes of it.
+const TEAM_BYTES: usize = 16 << 20;
 
 /// What is configured.
 #[derive(Debug)]
@@ -32,8 +39,9 @@ impl Servers {
     /// Reads what the arguments name. Faults of single entries are states, not errors.
     pub(crate) fn load(args: &SourceArgs, own: &Environment) -> Result<Self, UsageError> {
         let machine = machine(own)?;
-        let options =
-            LoadOptions { sources: sources(args, own)?, files: files(args)?, ..LoadOptions::default() };
+        let sources = sources(args, own)?;
+        let team_document = if sources.contains(&SettingSource::Team) { team(&machine) } else { None };
+        let options = LoadOptions { sources, files: files(args)?, team_document, ..LoadOptions::default() };
         let resolved = toolway_config::load(&options, &machine);
         let entries = plan::entries(&resolved, &machine, own);
         Ok(Self { resolved, entries })
@@ -81,6 +89,18 @@ fn sources(args: &SourceArgs, own: &Environment) -> Result<Vec<SettingSource>, U
     })
 }
 
+/// The team's document, where it stands at an address.
+fn team(machine: &toolway_config::Environment) -> Option<Result<Vec<u8>, String>> {
+    let url = toolway_config::team_url(machine)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let fetched = HttpConfig::new(url).map_err(|error| error.to_string()).and_then(|mut config| {
+        config.timeout = TEAM_TIME;
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        runtime.block_on(fetch(&config, TEAM_BYTES))
+    });
+    Some(fetched)
+}
+
 /// Named files must be there; other sources may be absent.
 fn files(args: &SourceArgs) -> Result<Vec<PathBuf>, UsageError> {
     let checked = args.config.iter().map(|file| {
@@ -106,10 +126,7 @@ pub(crate) fn machine(own: &Environment) -> Result<toolway_config::Environment, 
 }
 
 /// The settings with other bounds of time: a person at a shell waits as long as they say.
-pub(crate) fn with_timeout(
-    config: &Arc<ServerConfig>,
-    timeout: Option<std::time::Duration>,
-) -> Arc<ServerConfig> {
+pub(crate) fn with_timeout(config: &Arc<ServerConfig>, timeout: Option<Duration>) -> Arc<ServerConfig> {
     let Some(timeout) = timeout else { return Arc::clone(config) };
     let mut config = ServerConfig::clone(config);
     config.timeouts.startup = timeout;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolway_config::{
-    Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, HeaderCase, InheritEnv, Options, Problem, Resolved,
-    Standing,
+    Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, HeaderCase, InheritEnv, Options, Problem,
+    Resolved, Standing,
 };
 use toolway_guard::Glob;
 use toolway_proxy::gateway::{
