@@ -146,7 +146,10 @@ impl Hub {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Reload(config) => self.reload(*config),
+            Command::Reload(config, told) => {
+                self.reload(*config);
+                told.send(()).ok();
+            }
             Command::Status(answer) => {
                 answer.send(self.status()).ok();
             }

@@ -82,9 +82,13 @@ impl GatewayHandle {
         Some(ClientSession { id: session, clients: self.clients.clone(), outlet })
     }
 
-    /// New settings: unchanged servers are left alone, calls in flight end on what they began with.
+    /// New settings: unchanged servers are left alone, calls in flight end on what they began with. They hold for every
+    /// message that is sent after this has returned.
     pub async fn reload(&self, config: GatewayConfig) {
-        self.commands.send(Command::Reload(Box::new(config))).await.ok();
+        let (told, hold) = oneshot::channel();
+        if self.commands.send(Command::Reload(Box::new(config), told)).await.is_ok() {
+            hold.await.ok();
+        }
     }
 
     /// The state of every configured entry. Empty after the end.

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 
 use support::{Gate, command};
 
-const SLOW: &str = "on tools/call/slow\n    wait go\n    text done\non tools/call/go\n    arm go\n    text gone\n";
+const SLOW: &str =
+    "on tools/call/slow\n    wait go\n    text done\non tools/call/go\n    arm go\n    text gone\n";
 
 #[tokio::test]
 async fn one_good_one_absent_one_mute_one_that_crashes() -> Result<()> {
@@ -45,7 +46,8 @@ async fn one_good_one_absent_one_mute_one_that_crashes() -> Result<()> {
 async fn many_calls_of_many_clients_over_many_servers_are_each_answered_once() -> Result<()> {
     const SERVERS: usize = 4;
     const CALLS: usize = 1000;
-    let gate = Gate::start(|mark| (0..SERVERS).map(|n| Gate::scripted(&format!("s{n}"), "", mark)).collect())?;
+    let gate =
+        Gate::start(|mark| (0..SERVERS).map(|n| Gate::scripted(&format!("s{n}"), "", mark)).collect())?;
     for n in 0..SERVERS {
         gate.state(&format!("s{n}"), "connected").await?;
     }
@@ -101,7 +103,8 @@ on tools/call/ask
 #[tokio::test]
 async fn a_server_that_dies_in_a_call_names_itself_and_comes_back() -> Result<()> {
     let script = "on tools/call/die -> exit 9\n";
-    let gate = Gate::start(|mark| Ok(vec![Gate::scripted("a", script, mark)?, Gate::scripted("b", "", mark)?]))?;
+    let gate =
+        Gate::start(|mark| Ok(vec![Gate::scripted("a", script, mark)?, Gate::scripted("b", "", mark)?]))?;
     gate.state("a", "connected").await?;
     gate.state("b", "connected").await?;
     let mut client = gate.client().await?;
@@ -119,7 +122,8 @@ async fn a_server_that_dies_in_a_call_names_itself_and_comes_back() -> Result<()
 
 #[tokio::test]
 async fn a_reload_loses_no_call_and_leaves_nothing() -> Result<()> {
-    let gate = Gate::start(|mark| Ok(vec![Gate::scripted("a", SLOW, mark)?, Gate::scripted("b", "", mark)?]))?;
+    let gate =
+        Gate::start(|mark| Ok(vec![Gate::scripted("a", SLOW, mark)?, Gate::scripted("b", "", mark)?]))?;
     gate.state("a", "connected").await?;
     gate.state("b", "connected").await?;
     let mut client = gate.client().await?;
@@ -127,7 +131,8 @@ async fn a_reload_loses_no_call_and_leaves_nothing() -> Result<()> {
     client.send(r#"{"jsonrpc":"2.0","id":"sync","method":"ping"}"#).await?;
     client.answer("\"sync\"").await?;
     let mark = gate.mark().to_owned();
-    let changed = Gate::scripted("a", "tool {\"name\":\"new\",\"inputSchema\":{\"type\":\"object\"}}\n", &mark)?;
+    let changed =
+        Gate::scripted("a", "tool {\"name\":\"new\",\"inputSchema\":{\"type\":\"object\"}}\n", &mark)?;
     gate.reload(vec![changed, Gate::scripted("b", "", &mark)?]).await;
     client.message("tools/list_changed").await?;
     let tools = client.tools().await?;

@@ -75,11 +75,12 @@ impl Gate {
         Ok(Self { handle, guard, mark, _dir: dir })
     }
 
-    /// A scripted server over stdio. The mark is in its arguments.
+    /// A scripted server over stdio that also lists the tool `echo`. The mark is in its arguments.
     pub(crate) fn scripted(name: &str, script: &str, mark: &str) -> Result<ServerConfig> {
         let program = fakemcp()?;
         let program = program.to_str().context("an odd path")?;
-        Ok(command(name, program, &["--script", script, "--mark", mark]))
+        let script = format!("tool {{\"name\":\"echo\",\"inputSchema\":{{\"type\":\"object\"}}}}\n{script}");
+        Ok(command(name, program, &["--script", &script, "--mark", mark]))
     }
 
     pub(crate) fn mark(&self) -> &str {
@@ -156,7 +157,10 @@ impl Client {
         let mut scanner = Scanner::new();
         let Verdict::Message(envelope) = scanner.whole(json.as_bytes()) else { bail!("no message: {json}") };
         let content = Content::Bytes(Bytes::copy_from_slice(json.as_bytes()));
-        anyhow::ensure!(self.session.send(Message { content, envelope: envelope.clone() }).await, "it has ended");
+        anyhow::ensure!(
+            self.session.send(Message { content, envelope: envelope.clone() }).await,
+            "it has ended"
+        );
         Ok(())
     }
 

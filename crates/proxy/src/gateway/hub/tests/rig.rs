@@ -266,7 +266,7 @@ impl Rig {
     pub(super) fn reload(&mut self, servers: Vec<ServerEntry>) {
         let mut config = gateway(servers, self.dir.path());
         config.guard = Arc::clone(&self.hub.config.guard);
-        self.event(Event::Command(Command::Reload(Box::new(config))));
+        self.event(Event::Command(Command::Reload(Box::new(config), tokio::sync::oneshot::channel().0)));
     }
 }
 
