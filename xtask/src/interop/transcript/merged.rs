@@ -162,6 +162,11 @@ fn failed(step: &Value) -> bool {
     !step["error"].is_null() || step["result"]["isError"] == true
 }
 
+/// One line for each tool that no step calls.
+pub(in crate::interop) fn untried(parts: &[Part]) -> Vec<String> {
+    parts.iter().flat_map(Part::untried).collect()
+}
+
 /// One scenario for all: it begins when the tools of every server are there.
 pub(in crate::interop) fn scenario(parts: &[Part]) -> Value {
     let expected: Vec<String> = parts
@@ -175,8 +180,7 @@ pub(in crate::interop) fn scenario(parts: &[Part]) -> Value {
 
 /// One line for each difference that the client could see.
 pub(in crate::interop) fn differences(parts: &[Part], through: &Value) -> Vec<String> {
-    let mut found: Vec<String> = parts.iter().flat_map(Part::untried).collect();
-    found.extend(strangers(parts, &through["steps"][0]));
+    let mut found = strangers(parts, &through["steps"][0]);
     let mut place = 1;
     for part in parts {
         for (index, step) in part.steps().iter().enumerate() {
