@@ -1,6 +1,7 @@
 //! Owns the command line as the user types it. Values stay text here: `compose` gives them their meaning, with the
 //! environment beneath them.
 
+mod doctor;
 mod saved;
 mod shell;
 
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use saved::{PurgeArgs, SavedArgs, SavedCommand, SearchArgs, ShowArgs};
 pub(crate) use shell::{
     AdHocArgs, CallArgs, CompletionsArgs, ListArgs, ManArgs, PingArgs, PromptArgs, ReadArgs, SourceArgs,
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Prompt(PromptArgs),
     /// Ask servers for a sign of life.
     Ping(PingArgs),
+    /// Say why an agent does not have a tool, layer by layer, and what to do.
+    Doctor(DoctorArgs),
     /// Print what makes a shell complete this program's commands.
     Completions(CompletionsArgs),
     /// Print a manual page, or write all of them to a directory.

@@ -2,6 +2,7 @@
 
 mod call;
 mod completions;
+mod doctor;
 mod list;
 mod man;
 mod ping;
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Read(args) => Ok(read::run(&args)),
         Command::Prompt(args) => Ok(prompt::run(&args)),
         Command::Ping(args) => Ok(ping::run(&args)),
+        Command::Doctor(args) => Ok(doctor::run(&args)),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Quickstart(args) => quickstart::run(args),

@@ -26,7 +26,6 @@ pub use export::{ExportLine, ExportOutcome, ExportPlan, plan_export};
 pub use files::{ClientFile, Scope};
 pub use find::{Found, Home, InFile, find};
 pub use import::{ImportLine, ImportOutcome, ImportPlan, plan_import};
-pub use notes::ORIGIN;
 
 use files::Roots;
 use shape::Shape;
@@ -109,7 +108,15 @@ pub static CLIENTS: &[Client] = &[
     client!("gemini", "Gemini CLI", Gemini, false, MODELS, GEMINI, gemini),
     client!("qwen", "Qwen Code", Qwen, false, MODELS, GEMINI, qwen),
     client!("windsurf", "Windsurf", Windsurf, false, limits(Some(100), 64), WINDSURF, windsurf),
-    client!("antigravity", "Antigravity", Antigravity, false, limits(Some(100), 64), ANTIGRAVITY, antigravity),
+    client!(
+        "antigravity",
+        "Antigravity",
+        Antigravity,
+        false,
+        limits(Some(100), 64),
+        ANTIGRAVITY,
+        antigravity
+    ),
     client!("cline", "Cline", Cline, false, MODELS, CLINE, cline),
     client!("roo", "Roo Code", Roo, false, MODELS, ROO, roo),
     client!("zed", "Zed", Zed, false, MODELS, ZED, zed),

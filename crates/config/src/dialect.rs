@@ -111,6 +111,38 @@ pub enum Syntax {
 }
 
 impl Dialect {
+    /// All of them.
+    pub const ALL: [Self; 28] = [
+        Self::Toolway,
+        Self::Inline,
+        Self::Cursor,
+        Self::VsCode,
+        Self::CopilotCli,
+        Self::ClaudeCode,
+        Self::ClaudeDesktop,
+        Self::Codex,
+        Self::Gemini,
+        Self::Qwen,
+        Self::Windsurf,
+        Self::Antigravity,
+        Self::Cline,
+        Self::Roo,
+        Self::Zed,
+        Self::OpenCode,
+        Self::Goose,
+        Self::Kiro,
+        Self::AmazonQ,
+        Self::Factory,
+        Self::Crush,
+        Self::Pi,
+        Self::Plugin,
+        Self::AgentPlugin,
+        Self::Continue,
+        Self::Mcporter,
+        Self::LmStudio,
+        Self::Junie,
+    ];
+
     /// The name used in every output.
     pub fn name(self) -> &'static str {
         match self {
@@ -143,6 +175,11 @@ impl Dialect {
             Self::LmStudio => "lm-studio",
             Self::Junie => "junie",
         }
+    }
+
+    /// The one of that name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 
     /// The placeholders that mean something; none: every text is literal.

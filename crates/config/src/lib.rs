@@ -1,13 +1,10 @@
 //! Server definitions from the files of every MCP client: read, checked, merged, trusted, edited. Starts no server.
 
-mod edit;
+mod clients;
 mod command;
 mod definition;
 mod dialect;
 mod digest;
-mod clients;
-mod definition;
-mod dialect;
 mod edit;
 mod entry;
 mod envfile;
@@ -17,6 +14,7 @@ mod expand;
 mod expanded;
 mod glob;
 mod load;
+mod origin;
 mod policy;
 mod problem;
 mod sensitive;
@@ -28,19 +26,20 @@ mod trust;
 
 pub use clients::{
     CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine, ImportOutcome,
-    ImportPlan, InFile, Limits, ORIGIN, Scope, find, plan_export, plan_import,
+    ImportPlan, InFile, Limits, Scope, find, plan_export, plan_import,
 };
-pub use edit::{Change, Edited, Written, edit, edit_file};
 pub use definition::{
     Auth, Content, Definition, HeaderCase, InheritEnv, Options, Placement, Protocol, ReadEntry, RemoteKind,
     RemoteTarget, Share, StdioTarget, Target, Text, Tls, ToolOptions,
 };
 pub use dialect::{Dialect, Field, Syntax};
+pub use edit::{Change, Edited, Written, edit, edit_file};
 pub use entry::{Entry, FileReport, FileStatus, Place, Standing};
 pub use environment::{Environment, Platform};
 pub use error::ConfigError;
 pub use expanded::{Expanded, ExpandedAuth, ExpandedRemote, ExpandedStdio, ExpandedTarget};
 pub use load::{LoadOptions, Resolved, TrustMode};
+pub use origin::ORIGIN;
 pub use policy::{Policy, Rule};
 pub use problem::{Position, Problem, Severity};
 pub use source::{SettingSource, Source};

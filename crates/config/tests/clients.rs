@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json};
 use toolway_config::{
-    CLIENTS, Change, Client, ClientFile, ExportOutcome, Format, ImportOutcome, ImportPlan, InFile, Node, Scope, edit,
-    find, plan_export, plan_import, read, read_bytes,
+    CLIENTS, Change, Client, ClientFile, ExportOutcome, Format, ImportOutcome, ImportPlan, InFile, Node,
+    Scope, edit, find, plan_export, plan_import, read, read_bytes,
 };
 
 type Failure = Box<dyn std::error::Error>;
@@ -40,7 +40,8 @@ fn cases() -> Result<Vec<Case>, Failure> {
 }
 
 fn found(case: &Case, bytes: &[u8]) -> Result<InFile, Failure> {
-    find(case.client, &case.file, bytes, Path::new("/project")).map_err(|problems| format!("{problems:?}").into())
+    find(case.client, &case.file, bytes, Path::new("/project"))
+        .map_err(|problems| format!("{problems:?}").into())
 }
 
 fn tree(bytes: &[u8], format: Format) -> Result<Node, Failure> {
@@ -61,7 +62,8 @@ fn imported(case: &Case) -> Result<(Vec<u8>, ImportPlan), Failure> {
 fn entries(own: &[u8]) -> Result<(Entries, Vec<Json>), Failure> {
     let root = tree(own, Format::Jsonc)?.to_json();
     let servers = root["mcpServers"].as_object().ok_or("no servers")?;
-    let entries = servers.iter().map(|(name, own)| Ok((name.clone(), own.as_object().ok_or("no object")?.clone())));
+    let entries =
+        servers.iter().map(|(name, own)| Ok((name.clone(), own.as_object().ok_or("no object")?.clone())));
     let inputs = root["inputs"].as_array().cloned().unwrap_or_default();
     Ok((entries.collect::<Result<_, Failure>>()?, inputs))
 }
@@ -81,7 +83,8 @@ fn emptied(case: &Case) -> Result<Vec<u8>, Failure> {
             &["extensions"],
             &["projects", "/project", "mcpServers"],
         ];
-        let path = roots.iter().map(|path| [path, &[name][..]].concat()).find(|path| root.at_path(path).is_some());
+        let path =
+            roots.iter().map(|path| [path, &[name][..]].concat()).find(|path| root.at_path(path).is_some());
         match path {
             Some(path) => changes.push(Change::remove(&path)),
             None => changes.push(Change::set(&["mcpServers"], Json::Array(Vec::new()))),
@@ -145,9 +148,19 @@ fn a_file_whose_servers_are_gone_is_equal_again_after_the_export() -> Result<(),
         let root = tree(&empty, case.format)?;
         assert!(found(&case, &empty)?.found.is_empty(), "{}", case.client.id);
         let plan = plan_export(case.client, Some(&root), &entries, &inputs, false);
-        assert!(plan.lines.iter().all(|line| line.outcome == ExportOutcome::Added), "{}: {:?}", case.client.id, plan.lines);
+        assert!(
+            plan.lines.iter().all(|line| line.outcome == ExportOutcome::Added),
+            "{}: {:?}",
+            case.client.id,
+            plan.lines
+        );
         let full = edited(&empty, case.format, &plan.changes)?;
-        assert_eq!(tree(&full, case.format)?.to_json(), tree(&case.bytes, case.format)?.to_json(), "{}", case.client.id);
+        assert_eq!(
+            tree(&full, case.format)?.to_json(),
+            tree(&case.bytes, case.format)?.to_json(),
+            "{}",
+            case.client.id
+        );
     }
     Ok(())
 }
@@ -171,7 +184,13 @@ fn a_new_file_holds_the_same_servers() -> Result<(), Failure> {
         let sorted = |found: &InFile| servers(found).into_iter().collect::<BTreeSet<_>>();
         // What is switched off by being absent from a list cannot be seen without the list.
         if case.client.id != "gemini" {
-            assert_eq!(sorted(&before), sorted(&after), "{}\n{}", case.client.id, String::from_utf8_lossy(&new));
+            assert_eq!(
+                sorted(&before),
+                sorted(&after),
+                "{}\n{}",
+                case.client.id,
+                String::from_utf8_lossy(&new)
+            );
         }
     }
     Ok(())
@@ -219,7 +238,11 @@ fn every_servers_way_through_every_other_client_is_whole_or_told() -> Result<(),
             for line in &plan.lines {
                 let there = back.found.iter().any(|found| line.theirs.ends_with(&found.name));
                 let expected = matches!(line.outcome, ExportOutcome::Added);
-                assert_eq!(there, expected, "{} to {}: {line:?}\n{:?}", case.client.id, client.id, back.problems);
+                assert_eq!(
+                    there, expected,
+                    "{} to {}: {line:?}\n{:?}",
+                    case.client.id, client.id, back.problems
+                );
             }
         }
     }

@@ -66,7 +66,11 @@ fn what_is_missing_or_misspelt_is_named_before_the_call() -> Result<()> {
         "",
         "error: 1 required argument is missing: b (number: the second)\nhint: add b=...\n",
     )?;
-    call(&house, &["ad", "a=1"])?.is(2, "", "error: server \"ad-hoc\" has no tool \"ad\"\nhint: did you mean add?\n")?;
+    call(&house, &["ad", "a=1"])?.is(
+        2,
+        "",
+        "error: server \"ad-hoc\" has no tool \"ad\"\nhint: did you mean add?\n",
+    )?;
     call(&house, &["add", "a=1", "b=2", "lable=x"])?.is(
         2,
         "",
@@ -88,9 +92,11 @@ fn every_transport_carries_a_call() -> Result<()> {
         (FakeTransport::Sse, None),
         (FakeTransport::Sse, Some("sse")),
     ] {
-        let (house, mut upstream, url) =
-            House::new()?.with_variable("TOKEN", "s3cr3t-tok").serve(transport, "on tools/call/hi -> text hello")?;
-        let mut line = vec!["call", "--url", &url, "--header", "Authorization=Bearer ${TOKEN}", "--header", "X-A: b=c"];
+        let (house, mut upstream, url) = House::new()?
+            .with_variable("TOKEN", "s3cr3t-tok")
+            .serve(transport, "on tools/call/hi -> text hello")?;
+        let mut line =
+            vec!["call", "--url", &url, "--header", "Authorization=Bearer ${TOKEN}", "--header", "X-A: b=c"];
         line.extend(kind.iter().flat_map(|kind| ["--transport", *kind]));
         let told = house.run(line.into_iter().chain(["hi"]))?;
         told.is(0, "hello\n", "").with_context(|| format!("{transport:?} {kind:?}"))?;
@@ -126,7 +132,8 @@ fn a_failed_tool_is_told_on_stderr_and_by_the_exit_code() -> Result<()> {
 on tools/call/refused -> error -32602 wrong arguments
 on tools/call/silent -> answer {"content":[],"isError":true}"#,
     )?;
-    let call = |words: &[&str]| house.run(["call", "--command", &command].into_iter().chain(words.iter().copied()));
+    let call =
+        |words: &[&str]| house.run(["call", "--command", &command].into_iter().chain(words.iter().copied()));
     call(&["bad"])?.is(1, "", "no such row\n")?;
     call(&["silent"])?.is(1, "", "the tool failed, and says nothing\n")?;
     call(&["refused"])?.is(1, "", "error: server \"ad-hoc\": wrong arguments\n")?;

@@ -75,7 +75,8 @@ fn sources_are_chosen() -> Result<()> {
 #[test]
 fn filters_and_names_of_tools_hold_in_a_shell_too() -> Result<()> {
     let house = House::new()?;
-    let script = "on tools/call/read -> text read\non tools/call/write -> text written\non tools/call/hi -> text hi";
+    let script =
+        "on tools/call/read -> text read\non tools/call/write -> text written\non tools/call/hi -> text hi";
     let mut entry = house.entry("s", script)?;
     entry["tools"] = json!({"deny": ["wri*"], "rename": {"hi": "greet"}, "describe": {"hi": "Says hello."}});
     house.configure(&json!({"s": entry}))?;

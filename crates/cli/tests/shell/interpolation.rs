@@ -52,11 +52,19 @@ fn a_childs_arguments_are_as_cursor_has_them() -> Result<()> {
     assert_eq!(told.out, "hello\n");
     let start = house.rig.arrival()?.start.clone();
     let args = start["args"].as_array().context("no args")?;
-    let words: Vec<&str> =
-        args.iter().filter_map(|arg| arg.as_str()?.strip_prefix("--word=")).collect();
-    let (here, home) = (house.rig.path().display().to_string(), house.rig.path().join("home").display().to_string());
+    let words: Vec<&str> = args.iter().filter_map(|arg| arg.as_str()?.strip_prefix("--word=")).collect();
+    let (here, home) =
+        (house.rig.path().display().to_string(), house.rig.path().join("home").display().to_string());
     let expected = [
-        "s3cr3t", "s3cr3t", "$TOK", "dflt", "dflt", &format!("{here}/x"), &format!("{home}/y"), "{env:TOK}", "${TOK}",
+        "s3cr3t",
+        "s3cr3t",
+        "$TOK",
+        "dflt",
+        "dflt",
+        &format!("{here}/x"),
+        &format!("{home}/y"),
+        "{env:TOK}",
+        "${TOK}",
     ];
     assert_eq!(words, expected);
     assert_eq!(start["cwd"].as_str(), Some(&*here));
@@ -100,11 +108,15 @@ fn an_input_is_asked_of_a_person_and_nothing_is_sent() -> Result<()> {
 #[test]
 fn headers_and_addresses_are_filled_in() -> Result<()> {
     let (house, mut upstream, url) = house()?.serve(FakeTransport::Http, SCRIPT)?;
-    let entry = json!({"url": format!("{url}?k=${{TOK}}"), "headers": {"Authorization": "Bearer ${env:TOK}"}});
+    let entry =
+        json!({"url": format!("{url}?k=${{TOK}}"), "headers": {"Authorization": "Bearer ${env:TOK}"}});
     house.write("home/.cursor/mcp.json", &json!({"mcpServers": {"d": entry}}).to_string())?;
     house.run(["call", "d", "hi"])?.is(0, "hello\n", "")?;
     let request = upstream.peer.requests().into_iter().next().context("no request")?;
-    assert_eq!((request.path.as_str(), request.header("authorization")), ("/mcp?k=s3cr3t", Some("Bearer s3cr3t")));
+    assert_eq!(
+        (request.path.as_str(), request.header("authorization")),
+        ("/mcp?k=s3cr3t", Some("Bearer s3cr3t"))
+    );
     silent(&house, "d")?;
     drop(upstream);
     house.leave()

@@ -34,7 +34,10 @@ fn one_good_one_absent_one_mute_one_crashed() -> Result<()> {
     ensure!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     assert_eq!(listed["schema"], 1);
     let ok = server(&listed, "ok")?;
-    assert_eq!((&ok["state"], &ok["tools"], &ok["transport"]), (&json!("connected"), &json!(2), &json!("stdio")));
+    assert_eq!(
+        (&ok["state"], &ok["tools"], &ok["transport"]),
+        (&json!("connected"), &json!(2), &json!("stdio"))
+    );
     assert_eq!(ok["server"], json!({"name": "fake", "version": "1"}));
     assert_eq!(server(&listed, "late")?["server"]["name"], "late");
     for (name, stage, texts) in [
@@ -74,9 +77,13 @@ fn skipped_entries_are_shown_with_their_reason_and_place() -> Result<()> {
             .filter_map(|server| Some((server["name"].as_str()?, server["state"].as_str()?)))
             .collect();
         let started = if args.contains(&"--no-start") { "ready" } else { "connected" };
-        for expected in
-            [("both", started), ("both", "shadowed"), ("off", "disabled"), ("broken", "failed"), ("unseen", "untrusted")]
-        {
+        for expected in [
+            ("both", started),
+            ("both", "shadowed"),
+            ("off", "disabled"),
+            ("broken", "failed"),
+            ("unseen", "untrusted"),
+        ] {
             ensure!(states.contains(&expected), "{expected:?} is not in {states:?}");
         }
         let broken = server(&listed, "broken")?;

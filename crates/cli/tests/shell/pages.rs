@@ -24,7 +24,10 @@ fn bash_takes_its_completions() -> Result<()> {
     let house = House::new()?;
     house.write("it.bash", &house.run(["completions", "bash"])?.ended(0)?.out)?;
     let code = "source ./it.bash && COMP_WORDS=(toolway com) COMP_CWORD=1 && _toolway toolway com toolway && echo \"${COMPREPLY[*]}\"";
-    let output = std::process::Command::new("bash").args(["--norc", "-c", code]).current_dir(house.rig.path()).output()?;
+    let output = std::process::Command::new("bash")
+        .args(["--norc", "-c", code])
+        .current_dir(house.rig.path())
+        .output()?;
     let said = String::from_utf8(output.stdout)?;
     ensure!(said == "completions\n", "{said:?} {}", String::from_utf8_lossy(&output.stderr));
     house.leave()

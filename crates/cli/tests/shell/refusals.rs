@@ -24,7 +24,10 @@ fn usage_is_2() -> Result<()> {
         vec!["list", "--timeout", "soon"],
     ] {
         let told = house.run(&line)?;
-        ensure!(told.code == Some(2) && told.out.is_empty() && told.err.contains("error: "), "{line:?}: {told:#?}");
+        ensure!(
+            told.code == Some(2) && told.out.is_empty() && told.err.contains("error: "),
+            "{line:?}: {told:#?}"
+        );
     }
     house.leave()
 }
@@ -52,10 +55,22 @@ fn an_unreachable_server_is_4() -> Result<()> {
 #[test]
 fn a_login_is_5_and_other_statuses_are_told() -> Result<()> {
     for (script, code, texts) in [
-        ("on POST -> status 401 Unauthorized\n    header WWW-Authenticate: Bearer realm=\"x\"\n    body no", 5, ["login", "401"]),
-        ("on POST -> status 403 Forbidden\n    header Content-Type: application/json\n    body {\"error\":\"insufficient_scope\"}", 5, ["403", "insufficient_scope"]),
+        (
+            "on POST -> status 401 Unauthorized\n    header WWW-Authenticate: Bearer realm=\"x\"\n    body no",
+            5,
+            ["login", "401"],
+        ),
+        (
+            "on POST -> status 403 Forbidden\n    header Content-Type: application/json\n    body {\"error\":\"insufficient_scope\"}",
+            5,
+            ["403", "insufficient_scope"],
+        ),
         ("on POST -> status 500 Broken\n    body it\\sbroke", 4, ["500", "it broke"]),
-        ("on POST -> status 200 OK\n    header Content-Type: text/html\n    body <html>Log\\sin</html>", 4, ["HTML", "not MCP"]),
+        (
+            "on POST -> status 200 OK\n    header Content-Type: text/html\n    body <html>Log\\sin</html>",
+            4,
+            ["HTML", "not MCP"],
+        ),
     ] {
         let (house, upstream, url) = House::new()?.serve(FakeTransport::Http, script)?;
         let told = house.run(["call", "--url", &url, "--transport", "http", "t"])?.ended(code)?;

@@ -63,7 +63,11 @@ on tools/call/t
     text done"#,
     )?;
     house.run(["call", "--command", &command, "t"])?.is(0, "done\n", "")?;
-    house.run(["call", "-v", "--command", &command, "t"])?.is(0, "done\n", "ad-hoc [warning] db: slow \\x1b[1m\n")?;
+    house.run(["call", "-v", "--command", &command, "t"])?.is(
+        0,
+        "done\n",
+        "ad-hoc [warning] db: slow \\x1b[1m\n",
+    )?;
     house.leave()
 }
 
@@ -122,7 +126,8 @@ fn pictures_are_saved_and_their_path_is_printed() -> Result<()> {
     ensure!(line.starts_with("[image/png, "), "{told:?}");
     let saved = std::fs::read(house.rig.path().join(path))?;
     let raw = house.run(["call", "--json", "--command", &command, "t"])?.ended(0)?.json()?;
-    let sent = base64::engine::general_purpose::STANDARD.decode(raw["content"][1]["data"].as_str().unwrap_or_default())?;
+    let sent = base64::engine::general_purpose::STANDARD
+        .decode(raw["content"][1]["data"].as_str().unwrap_or_default())?;
     ensure!(saved == sent, "{} bytes saved, {} sent", saved.len(), sent.len());
     assert_eq!(raw["content"][0], json!({"type": "text", "text": "see"}));
     house.leave()

@@ -19,7 +19,9 @@ pub(super) fn read(rest: &mut Members, own: &mut Members) -> Result<(), String> 
     };
     for (_, value) in &mut headers {
         if let Some(text) = value.as_str() {
-            *value = literal(text, Dialect::Toolway, Field::Headers).ok_or("has a header that cannot be kept")?.into();
+            *value = literal(text, Dialect::Toolway, Field::Headers)
+                .ok_or("has a header that cannot be kept")?
+                .into();
         }
     }
     if !own.contains_key("url") {
@@ -54,7 +56,9 @@ pub(super) fn write(own: &Members, out: &mut Members) {
         match pieces.as_deref() {
             Ok([]) => plain.insert(header.clone(), "".into()),
             Ok([Piece::Literal(text)]) => plain.insert(header.clone(), text.as_str().into()),
-            Ok([Piece::Variable { name, default: None }]) => named.insert(header.clone(), name.as_str().into()),
+            Ok([Piece::Variable { name, default: None }]) => {
+                named.insert(header.clone(), name.as_str().into())
+            }
             Ok([Piece::Literal(bearer), Piece::Variable { name, default: None }])
                 if bearer == BEARER && header == "Authorization" =>
             {

@@ -5,16 +5,17 @@ use serde_json::Value as Json;
 
 use crate::dialect::{Dialect, Field};
 use crate::edit::Change;
+use crate::origin::ORIGIN;
 use crate::tree::Node;
 
+use super::Client;
 use super::find::root_in;
-use super::notes::{self, ORIGIN};
+use super::notes;
 use super::placeholders::translate_entry;
 use super::reading::{Members, read};
 use super::same::{is_empty, meaning, normal};
 use super::shape::{Quirk, Switch};
 use super::writing::write;
-use super::Client;
 
 /// What is to be done.
 #[derive(Debug, Default)]
@@ -62,11 +63,13 @@ pub fn plan_export(
     inputs: &[Json],
     replace: bool,
 ) -> ExportPlan {
-    let mut export = Export { client, file, replace, plan: ExportPlan::default(), written: Vec::new(), list: None };
+    let mut export =
+        Export { client, file, replace, plan: ExportPlan::default(), written: Vec::new(), list: None };
     let root = root_in(client, file);
-    export.list = file.and_then(|file| file.at_path(&root)).and_then(Node::items).map(|items| {
-        items.iter().map(Node::to_json).collect()
-    });
+    export.list = file
+        .and_then(|file| file.at_path(&root))
+        .and_then(Node::items)
+        .map(|items| items.iter().map(Node::to_json).collect());
     let writes_list = client.dialect == Dialect::Continue;
     if writes_list && export.list.is_none() {
         export.list = Some(Vec::new());
@@ -160,15 +163,25 @@ impl Export<'_> {
         let theirs = remembered.as_ref().and_then(|remembered| remembered.name.clone());
         let theirs = theirs.unwrap_or_else(|| name.to_owned());
         let mut line = |outcome, left_out| {
-            self.plan.lines.push(ExportLine { name: name.to_owned(), theirs: theirs.clone(), outcome, left_out });
+            self.plan.lines.push(ExportLine {
+                name: name.to_owned(),
+                theirs: theirs.clone(),
+                outcome,
+                left_out,
+            });
         };
         let own_dialect = notes::dialect_of(own);
         let prepared = match prepared(own, own_dialect, self.client) {
             Ok(prepared) => prepared,
-            Err((field, reason)) => return line(ExportOutcome::Refused(format!("{field}: {reason}")), Vec::new()),
+            Err((field, reason)) => {
+                return line(ExportOutcome::Refused(format!("{field}: {reason}")), Vec::new());
+            }
         };
         if !prepared.contains_key("command") && !prepared.contains_key("url") {
-            return line(ExportOutcome::Refused("it only switches a server on or off".to_owned()), Vec::new());
+            return line(
+                ExportOutcome::Refused("it only switches a server on or off".to_owned()),
+                Vec::new(),
+            );
         }
         let mut entry = write(&theirs, &prepared, self.client.shape);
         if let Some(remembered) = &remembered {
@@ -183,7 +196,9 @@ impl Export<'_> {
         let outcome = match there {
             None => ExportOutcome::Added,
             Some(there) if there == Json::Object(entry.clone()) => ExportOutcome::Same,
-            Some(there) if self.replace || is_ours || self.is_same(&theirs, &there, own) => ExportOutcome::Changed,
+            Some(there) if self.replace || is_ours || self.is_same(&theirs, &there, own) => {
+                ExportOutcome::Changed
+            }
             Some(_) => ExportOutcome::Conflict,
         };
         if matches!(outcome, ExportOutcome::Added | ExportOutcome::Changed) {
@@ -285,7 +300,8 @@ impl Export<'_> {
         let there = self.file.and_then(|file| file.get("inputs")).and_then(Node::items).unwrap_or_default();
         let mut all: Vec<Json> = there.iter().map(Node::to_json).collect();
         let before = all.len();
-        let texts: String = self.written.iter().map(|(_, own)| Json::Object(own.clone()).to_string()).collect();
+        let texts: String =
+            self.written.iter().map(|(_, own)| Json::Object(own.clone()).to_string()).collect();
         for input in inputs {
             let Some(id) = input.get("id").and_then(Json::as_str) else { continue };
             let is_there = all.iter().any(|other| other.get("id").and_then(Json::as_str) == Some(id));

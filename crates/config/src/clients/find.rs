@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::dialect::Dialect;
 use crate::problem::{Position, Problem, Severity};
-use crate::tree::{Format, Node, read, read_bytes, read_tolerant, pointer};
+use crate::tree::{Format, Node, pointer, read, read_bytes, read_tolerant};
 
 use super::placeholders::{each_text, translate};
 use super::reading::{Members, read as read_entry};
@@ -75,7 +75,8 @@ pub fn find(
     bytes: &[u8],
     project: &Path,
 ) -> Result<InFile, Vec<Problem>> {
-    let named = |problems: Vec<Problem>| problems.into_iter().map(|problem| problem.file(&file.path)).collect();
+    let named =
+        |problems: Vec<Problem>| problems.into_iter().map(|problem| problem.file(&file.path)).collect();
     let format = if file.format == Format::Json { Format::Jsonc } else { file.format };
     let (root, doubled) = read_tolerant(bytes, format).map_err(named)?;
     let mut all = InFile::default();
@@ -129,11 +130,15 @@ impl<'a> Search<'a> {
         let path = own.iter().chain(&ELSEWHERE).find(|path| is_root(self.root, path))?;
         let node = self.root.at_path(path)?;
         let portable = self.file.path.file_name().is_some_and(|name| name == ".mcp.json");
-        let expected = *path == own.first().copied().unwrap_or_default() || (own.contains(path) && *path != ["mcpServers"]);
+        let expected = *path == own.first().copied().unwrap_or_default()
+            || (own.contains(path) && *path != ["mcpServers"]);
         if !expected && !(portable && *path == ["mcpServers"]) {
             let usual = own.first().map(|path| path.join(".")).unwrap_or_default();
-            let message =
-                format!("the servers stand under {:?}, where {} has {usual:?}", path.join("."), self.client.title);
+            let message = format!(
+                "the servers stand under {:?}, where {} has {usual:?}",
+                path.join("."),
+                self.client.title
+            );
             all.problems.push(Problem::warning(message).at(node.at));
         }
         Some((path.iter().map(|name| (*name).to_owned()).collect(), node))
@@ -205,7 +210,10 @@ impl<'a> Search<'a> {
             }
         };
         let mut own = reading.own;
-        if self.client.shape.switch == Switch::Lists && !own.contains_key("enabled") && self.is_listed_off(name) {
+        if self.client.shape.switch == Switch::Lists
+            && !own.contains_key("enabled")
+            && self.is_listed_off(name)
+        {
             own.insert("enabled".to_owned(), false.into());
         }
         let (own, dialect) = settle(own, self.client);

@@ -4,10 +4,11 @@
 use serde_json::Value as Json;
 
 use crate::edit::Change;
+use crate::origin::ORIGIN;
 use crate::tree::Node;
 
 use super::export::canonical;
-use super::notes::{self, ORIGIN, Remembered};
+use super::notes::{self, Remembered};
 use super::reading::Members;
 use super::same::meaning;
 use super::{Found, Home};
@@ -101,12 +102,21 @@ fn place(found: &Found, known: &mut Vec<Known>, changes: &mut Vec<Change>) -> Im
     let remembered = remembered(found, &name, &own, found.dialect).unwrap_or_default();
     own.insert(ORIGIN.to_owned(), notes::origin(found.dialect, found.client, &remembered));
     changes.push(Change::set(&["mcpServers", &name], Json::Object(own.clone())));
-    known.push(Known { name: name.clone(), own, from: Some(format!("{}:{}", found.file.display(), found.at.line)) });
+    known.push(Known {
+        name: name.clone(),
+        own,
+        from: Some(format!("{}:{}", found.file.display(), found.at.line)),
+    });
     ImportOutcome::Added { name }
 }
 
 /// What is remembered of the client for an entry of Toolway's own; `None` if the client could not have that entry.
-fn remembered(found: &Found, name: &str, own: &Members, dialect: crate::dialect::Dialect) -> Option<Remembered> {
+fn remembered(
+    found: &Found,
+    name: &str,
+    own: &Members,
+    dialect: crate::dialect::Dialect,
+) -> Option<Remembered> {
     let ours = canonical(&found.name, own, dialect, found.client).ok()?;
     Some(Remembered {
         name: (found.name != name).then(|| found.name.clone()),

@@ -4,16 +4,11 @@
 use serde_json::{Map, Value as Json};
 
 use crate::dialect::Dialect;
+use crate::origin::{ORIGIN, dialect_named};
 use crate::tree::pointer;
 
 use super::Client;
 use super::reading::Members;
-
-/// The member of Toolway's own entries that holds it: `{dialect?, clients: {ID: {name?, project?, notes?}}}`. `dialect`
-/// says whose placeholders the entry's texts hold, where it is not Toolway's own. `notes` are JSON pointers into the
-/// client's entry, each with what Toolway would write there (`ours`) and what stood there (`theirs`); neither is null
-/// where there is nothing.
-pub const ORIGIN: &str = "x-toolway-origin";
 
 /// What one client's file said beside the definition.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -56,8 +51,20 @@ fn compare(path: &mut Vec<String>, ours: &Members, theirs: &Members, notes: &mut
 
 /// Members that say together where a server runs: what is remembered of them goes back together or not at all.
 const TARGET: [&str; 14] = [
-    "command", "cmd", "args", "env", "environment", "envs", "env_keys", "env_vars", "url", "serverUrl", "httpUrl", "uri",
-    "auth", "oauth",
+    "command",
+    "cmd",
+    "args",
+    "env",
+    "environment",
+    "envs",
+    "env_keys",
+    "env_vars",
+    "url",
+    "serverUrl",
+    "httpUrl",
+    "uri",
+    "auth",
+    "oauth",
 ];
 
 /// Puts back what the notes remember, wherever Toolway's own part still is what it was.
@@ -106,12 +113,7 @@ fn names_of(place: &str) -> Option<(Vec<String>, String)> {
 /// Whose placeholders an entry of Toolway's own files holds.
 pub(super) fn dialect_of(entry: &Members) -> Dialect {
     let name = entry.get(ORIGIN).and_then(|origin| origin.get("dialect")).and_then(Json::as_str);
-    name.and_then(dialect_named).unwrap_or(Dialect::Toolway)
-}
-
-/// The dialect of a client by its name.
-fn dialect_named(name: &str) -> Option<Dialect> {
-    super::CLIENTS.iter().map(|client| client.dialect).find(|dialect| dialect.name() == name)
+    dialect_named(name)
 }
 
 /// What an entry of Toolway's own files remembers of a client.

@@ -28,9 +28,12 @@ fn write(piece: &Piece, to: Dialect, field: Field) -> Result<String, String> {
     let has = |syntax| to.expands(field) && to.has(syntax);
     let none = |what: String| Err(format!("{what} has no counterpart there"));
     match piece {
-        Piece::Literal(text) => literal(text, to, field).ok_or_else(|| "a literal ${ cannot be written there".to_owned()),
+        Piece::Literal(text) => {
+            literal(text, to, field).ok_or_else(|| "a literal ${ cannot be written there".to_owned())
+        }
         Piece::Variable { name, default: Some(default) } => {
-            let keeps = has(Syntax::Braces) && !matches!(to, Dialect::Kiro | Dialect::AmazonQ | Dialect::Crush);
+            let keeps =
+                has(Syntax::Braces) && !matches!(to, Dialect::Kiro | Dialect::AmazonQ | Dialect::Crush);
             if keeps { Ok(format!("${{{name}:-{default}}}")) } else { none(format!("${{{name}:-...}}")) }
         }
         Piece::Variable { name, default: None } => {
@@ -42,7 +45,9 @@ fn write(piece: &Piece, to: Dialect, field: Field) -> Result<String, String> {
                 (Syntax::Braces, format!("${{{name}}}")),
             ];
             let braces_first = matches!(to, Dialect::Toolway | Dialect::ClaudeCode);
-            let form = forms.into_iter().find(|(syntax, _)| has(*syntax) && !(braces_first && *syntax == Syntax::EnvColon));
+            let form = forms
+                .into_iter()
+                .find(|(syntax, _)| has(*syntax) && !(braces_first && *syntax == Syntax::EnvColon));
             form.map_or_else(|| none(format!("${{{name}}}")), |(_, form)| Ok(form))
         }
         Piece::Known(known) => {

@@ -64,7 +64,9 @@ fn kind(rest: &mut Members, shape: &Shape) -> Result<Option<Kind>, String> {
         "sse" => Ok(Some(Kind::Sse)),
         "stdio" | "local" => Ok(Some(Kind::Stdio)),
         "ws" | "websocket" => Err("speaks WebSocket, which is no transport of MCP".to_owned()),
-        _ if shape.quirk == Quirk::Goose => Err(format!("is an extension of the type {word:?}, and no MCP server")),
+        _ if shape.quirk == Quirk::Goose => {
+            Err(format!("is an extension of the type {word:?}, and no MCP server"))
+        }
         _ => Err(format!("has the type {word:?}, which is none of stdio, http and sse")),
     }
 }
@@ -131,7 +133,9 @@ fn command(rest: &mut Members, own: &mut Members, shape: &Shape) -> Result<bool,
             if words.is_empty() {
                 return Err("has an empty command".to_owned());
             }
-            let Json::String(command) = words.remove(0) else { return Err("has a command that is no text".to_owned()) };
+            let Json::String(command) = words.remove(0) else {
+                return Err("has a command that is no text".to_owned());
+            };
             words.extend(take_texts(rest, "args")?.unwrap_or_default());
             put_args(words);
             command

@@ -4,8 +4,8 @@
 use serde_json::Value as Json;
 
 use crate::dialect::Dialect;
+use crate::origin::ORIGIN;
 
-use super::notes::ORIGIN;
 use super::placeholders::{translate, each_text};
 use super::reading::{Members, read};
 use super::shapes;

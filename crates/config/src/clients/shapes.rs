@@ -145,12 +145,8 @@ pub(super) static GOOSE: Shape = Shape {
 };
 
 /// Kiro and Amazon Q Developer.
-pub(super) static KIRO: Shape = Shape {
-    switch: Switch::Disabled,
-    deny: Some("disabledTools"),
-    times: &[("timeout", IDLE, MS)],
-    ..PLAIN
-};
+pub(super) static KIRO: Shape =
+    Shape { switch: Switch::Disabled, deny: Some("disabledTools"), times: &[("timeout", IDLE, MS)], ..PLAIN };
 
 pub(super) static FACTORY: Shape = Shape { words: ALL_WORDS, switch: Switch::Disabled, ..PLAIN };
 

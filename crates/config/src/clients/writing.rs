@@ -64,11 +64,8 @@ fn target(own: &Members, out: &mut Members, shape: &Shape) {
         put(out, "cwd", own.get("cwd").cloned());
     } else if let Some(url) = own.get("url") {
         let is_sse = own.get("type").and_then(Json::as_str) == Some("sse");
-        let (word, name) = if is_sse {
-            (shape.words.sse, shape.url.1)
-        } else {
-            (shape.words.http, shape.url.0)
-        };
+        let (word, name) =
+            if is_sse { (shape.words.sse, shape.url.1) } else { (shape.words.http, shape.url.0) };
         // Said where it was said, and where the client asks for it.
         put(out, "type", word.map(Json::from));
         put(out, name, Some(url.clone()));
@@ -117,9 +114,8 @@ fn auth(own: &Members, out: &mut Members, shape: &Shape) {
             if shape.auth == Auth::Oauth {
                 put(&mut oauth, "scopes", scopes.cloned().map(Json::from));
             } else {
-                let words = |scopes: &Vec<Json>| {
-                    scopes.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(" ")
-                };
+                let words =
+                    |scopes: &Vec<Json>| scopes.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(" ");
                 put(&mut oauth, "scope", scopes.map(words).map(Json::from));
             }
             put(out, "oauth", Some(oauth.into()));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::dialect::{Dialect, Field};
+use crate::origin::{ORIGIN, dialect_named};
 use crate::problem::{Position, Problem};
 use crate::template::{self, Piece};
 use crate::tree::{Key, Node};
@@ -49,6 +50,7 @@ impl Definition {
     /// Reads the entry of a server, whose name stands at `at`. Clients with other shapes hand over a tree in this one:
     /// `command`, `args`, `env`, `cwd`, `envFile` or `url`, `headers`, `auth`, with `type`, and Toolway's own options.
     pub fn read(name: &str, at: Position, node: &Node, dialect: Dialect) -> ReadEntry {
+        let dialect = if dialect == Dialect::Toolway { own_dialect(node) } else { dialect };
         let mut reader = Reader::new(name, dialect);
         let members = node.members().unwrap_or_default();
         if node.members().is_none() {
@@ -91,10 +93,16 @@ fn finish(reader: Reader<'_>, content: Option<Content>) -> ReadEntry {
     ReadEntry { content, fields, problems }
 }
 
+/// An entry that was imported keeps its texts as they were, and says whose placeholders they hold.
+fn own_dialect(node: &Node) -> Dialect {
+    let origin = node.get(ORIGIN).and_then(|origin| origin.get("dialect"));
+    dialect_named(origin.and_then(Node::as_str))
+}
+
 fn known_members(dialect: Dialect) -> Vec<&'static str> {
     let mut known: Vec<&str> = [&BOTH[..], &STDIO_ONLY, &REMOTE_ONLY, &options::KNOWN].concat();
     if dialect != Dialect::Inline {
-        known.extend(URLS.iter().skip(1).chain(&options::ALIASES));
+        known.extend(URLS.iter().skip(1).chain(&options::ALIASES).chain(&[ORIGIN]));
     }
     known
 }

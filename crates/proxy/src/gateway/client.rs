@@ -63,7 +63,7 @@ pub enum Happening<'a> {
 }
 
 /// Answers what a server asks of its client, and hears what it says.
-pub trait Companion {
+pub trait Companion: Send {
     /// A request of the server's: `elicitation/create`, `sampling/createMessage`, `roots/list`. The result, raw, or
     /// an error. In the modern generation these come as rounds of input, and are asked for here too.
     fn answer(&mut self, method: &str, params: &[u8]) -> Result<Vec<u8>, Failure>;

@@ -36,7 +36,11 @@ pub(crate) fn offered<B: AsRef<[u8]>>(list: &[B], filter: &ToolFilter) -> Vec<De
 }
 
 /// The tool of this name, or a refusal that proposes another.
-pub(crate) fn find_tool<'d>(config: &ServerConfig, name: &str, tools: &'d [Definition]) -> Result<&'d Definition, Refusal> {
+pub(crate) fn find_tool<'d>(
+    config: &ServerConfig,
+    name: &str,
+    tools: &'d [Definition],
+) -> Result<&'d Definition, Refusal> {
     let server = config.name.as_str();
     match (config.filter.hides(name), tools.iter().any(|tool| tool.name() == name)) {
         (Some(hidden), false) => {
@@ -154,13 +158,13 @@ mod tests {
 
     #[test]
     fn a_prompts_arguments_are_strings() {
-        let value = 
-            serde_json::json!({"name": "p", "arguments": [{"name": "a", "required": true}, {"name": "b"}]}),
-        ;
-        let prompt = Definition { value, alias: [None, None] };
-        assert_eq!(
-            prompt.prompt_schema(),
-            serde_json::json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a"]})
-        );
+        let value =
+            serde_json::json!({"name": "p", "arguments": [{"name": "a", "required": true}, {"name": "b"}]});
+        let expected = serde_json::json!({
+            "type": "object",
+            "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+            "required": ["a"]
+        });
+        assert_eq!(Definition { value, alias: [None, None] }.prompt_schema(), expected);
     }
 }

@@ -319,8 +319,12 @@ impl Session {
         self.settled(answer)
     }
 
-    fn settled(&self, answer: Result<Result<Payload, ClientError>, i32>) -> Result<Value, Refusal> {
-        let payload = answer.map_err(Refusal::signal)?;
+    /// The result; after a signal the server is told that nobody waits any more.
+    fn settled(&mut self, answer: Result<Result<Payload, ClientError>, i32>) -> Result<Value, Refusal> {
+        let payload = answer.map_err(|signal| {
+            self.client.give_up();
+            Refusal::signal(signal)
+        })?;
         let payload = payload.map_err(|error| Refusal::client(&self.config.name, &error))?;
         parsed(payload).map_err(|reason| Refusal {
             reason: format!("server {:?} answered what cannot be read: {reason}", self.config.name),

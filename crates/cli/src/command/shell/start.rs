@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, LocalSet};
 use tokio::time::Instant;
 use toolway_proxy::gateway::{Client, Negotiated, RawLists, ServerConfig, ServerState, Shared, Stage};
 
@@ -46,11 +46,19 @@ pub(crate) async fn start_all(
     configs: Vec<(usize, Arc<ServerConfig>)>,
     wanted: Wanted,
 ) -> Result<Vec<Started>, Refusal> {
+    LocalSet::new().run_until(beside_one_another(shell, configs, wanted)).await
+}
+
+async fn beside_one_another(
+    shell: &Shell,
+    configs: Vec<(usize, Arc<ServerConfig>)>,
+    wanted: Wanted,
+) -> Result<Vec<Started>, Refusal> {
     let room = Arc::new(Semaphore::new(AT_ONCE));
     let mut running = JoinSet::new();
     for (index, config) in configs {
         let (room, shared) = (Arc::clone(&room), shell.shared().clone());
-        running.spawn(async move {
+        running.spawn_local(async move {
             // The semaphore is never closed.
             let _place = room.acquire().await;
             start(index, &config, &shared, wanted).await

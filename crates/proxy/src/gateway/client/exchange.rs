@@ -60,7 +60,11 @@ impl Client {
                         self.current = None;
                         return Err(ClientError::Failed(failure_of(&message)));
                     }
-                    Kind::Request => self.asked(&message, companion),
+                    Kind::Request => {
+                        self.asked(&message, companion);
+                        // A person may have been asked, who takes their time.
+                        idle = Instant::now() + limits.idle;
+                    }
                     Kind::Notification => {
                         if happened(&message, &id, companion) {
                             idle = Instant::now() + limits.idle;
