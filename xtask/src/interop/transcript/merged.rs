@@ -98,6 +98,8 @@ impl Part {
             .filter_map(|item| item[key].as_str().map(str::to_owned))
             .collect();
         let prefix = self.exposed("");
+        // Two servers may have the same address; the gateway's list has it once or twice.
+        let mut seen = BTreeSet::new();
         if let Some(items) = relayed["result"][what].as_array_mut() {
             items.retain_mut(|item| {
                 let Some(Value::String(name)) = item.get_mut(key) else { return false };
@@ -108,15 +110,25 @@ impl Part {
                         true
                     })
                 } else {
-                    known.contains(name)
+                    known.contains(name) && seen.insert(name.clone())
                 }
             });
         }
         relayed["result"][what].take()
     }
 
+    /// Errors of the client's own name the tool as it knows it.
+    fn unprefixed(&self, step: &Value) -> Value {
+        let mut step = step.clone();
+        if let Some(Value::String(message)) = step.pointer_mut("/error/message") {
+            *message = message.replace(&self.exposed(""), "");
+        }
+        step
+    }
+
     fn compare(&self, index: usize, step: &Value, relayed: &Value) -> Vec<String> {
         let plain = &self.direct["steps"][index];
+        let relayed = &self.unprefixed(relayed);
         let name = format!("{} {}", self.server, name_of(index, step));
         if let Some(problem) = unexpected(step, plain) {
             return vec![format!("{name}: without Toolway already: {problem}")];
