@@ -55,12 +55,17 @@ fn output_within(
         child.wait().ok();
         return Err(format!("the command gave no value within {} s", patience.as_secs()));
     };
+    if bytes.len() as u64 > LONGEST {
+        child.kill().ok();
+        child.wait().ok();
+        return Err(format!("the command prints more than {} KiB", LONGEST >> 10));
+    }
     let (_open, clock) = sync_channel::<()>(0);
     let mut looks = patience.as_millis() / LOOK.as_millis();
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if looks > 0 && bytes.len() as u64 <= LONGEST => {
+            Ok(None) if looks > 0 => {
                 looks -= 1;
                 clock.recv_timeout(LOOK).ok();
             }
@@ -93,7 +98,8 @@ mod tests {
         let run = |text| output(text, &environment(), Path::new("/"));
         assert_eq!(run("echo $TOK; pwd"), Ok("s3cr3t\n/".to_owned()));
         assert_eq!(run("echo $TOK; exit 3"), Err("the command failed (exit status: 3)".to_owned()));
-        assert!(run("head -c 100000 /dev/zero").is_err());
+        let long = run("head -c 100000 /dev/zero");
+        assert_eq!(long, Err("the command prints more than 64 KiB".to_owned()));
     }
 
     #[test]

@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use toolway_secret::Secret;
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Field};
 use crate::problem::Position;
+use crate::template::{self, Piece};
 
 pub(crate) use check::{env_name_fault, header_value_fault, name_fault, url_fault};
 pub use read::{Content, ReadEntry};
@@ -71,6 +72,39 @@ pub struct Definition {
     pub options: Options,
     /// Members that Toolway does not know, as they stand: kept on rewrite, and warned about.
     pub unknown: Vec<(String, serde_json::Value)>,
+}
+
+impl Definition {
+    /// All its texts, each with its field.
+    pub(crate) fn texts(&self) -> Vec<(Field, &Text)> {
+        match &self.target {
+            Target::Stdio(target) => {
+                let args = target.args.iter().flatten().map(|arg| (Field::Args, arg));
+                let env = target.env.iter().map(|(_, value)| (Field::Env, value));
+                let paths = target.cwd.iter().chain(&target.env_file).map(|path| (Field::Cwd, path));
+                std::iter::once((Field::Command, &target.command))
+                    .chain(args)
+                    .chain(env)
+                    .chain(paths)
+                    .collect()
+            }
+            Target::Remote(target) => {
+                let headers = target.headers.iter().map(|(_, value)| (Field::Headers, value));
+                let auth =
+                    target.auth.iter().flat_map(|auth| auth.client_id.iter().chain(&auth.client_secret));
+                let auth = auth.map(|text| (Field::Auth, text));
+                std::iter::once((Field::Url, &target.url)).chain(headers).chain(auth).collect()
+            }
+        }
+    }
+
+    /// Whether a value is what a command prints.
+    pub(crate) fn runs_commands(&self) -> bool {
+        self.texts().into_iter().any(|(field, text)| {
+            let pieces = template::parse(text.raw(), self.dialect, field);
+            pieces.is_ok_and(|pieces| pieces.iter().any(|piece| matches!(piece, Piece::Command(_))))
+        })
+    }
 }
 
 /// Where a server runs.

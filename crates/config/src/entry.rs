@@ -1,13 +1,19 @@
 //! Owns one configured server as it came out of all files: who it is, where it stands, whether it may start, and why
-//! not. Reads nothing.
+//! not.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::definition::Definition;
 use crate::dialect::Dialect;
+use crate::environment::Environment;
+use crate::expand::{Context, Depth, expand};
+use crate::expanded::Expanded;
+use crate::policy::Policy;
 use crate::problem::{Position, Problem};
+use crate::sensitive::shown_fields;
 use crate::source::Source;
 
 /// Where something stands.
@@ -111,7 +117,7 @@ pub struct Entry {
     pub dialect: Dialect,
     /// Whether it may start.
     pub standing: Standing,
-    /// What it says; `None` where it is [`Standing::Invalid`].
+    /// What it says; `None` where it could not be understood, or where all that is there is a switch.
     pub definition: Option<Definition>,
     /// Each of its fields, dotted (`headers.X-Key`, `args.2`), and where it stands.
     pub provenance: BTreeMap<String, Place>,
@@ -120,6 +126,64 @@ pub struct Entry {
     pub digest: String,
     /// The directory that `${workspaceFolder}` and relative paths stand for.
     pub workspace: PathBuf,
+    /// What the administrator allows: asked again with the values it is started with.
+    pub(crate) policy: Arc<Policy>,
+}
+
+impl Entry {
+    /// Replaces every placeholder, reads `envFile` and runs the commands that values come from. Refuses an entry that
+    /// may not start; variables and inputs that were missing are looked for again.
+    pub fn expand(&self, environment: &Environment) -> Result<Expanded, Vec<Problem>> {
+        let refused = |message: String| vec![self.problem(Problem::error(message))];
+        let may = matches!(
+            self.standing,
+            Standing::Ready | Standing::Unset { .. } | Standing::NeedsInput { .. } | Standing::Invalid
+        );
+        let definition = self.definition.as_ref().filter(|_| may);
+        let definition =
+            definition.ok_or_else(|| refused(format!("cannot be started: {}", self.standing)))?;
+        // Before any command is run.
+        let first = expand(&self.name, definition, self.context(environment, Depth::Files));
+        if !first.errors.is_empty() {
+            return Err(first.errors);
+        }
+        let runs = definition.runs_commands();
+        let whole = || expand(&self.name, definition, self.context(environment, Depth::Commands));
+        let outcome = if runs { whole() } else { first };
+        if !outcome.errors.is_empty() {
+            return Err(outcome.errors);
+        }
+        match self.policy.forbids(&self.name, &outcome.expanded) {
+            Some(policy) => Err(refused(format!("blocked by {policy}"))),
+            None => Ok(outcome.expanded),
+        }
+    }
+
+    /// What people may see of it: each field and its value, without secrets, with the names of variables.
+    pub fn shown_fields(&self) -> Vec<(String, String)> {
+        let shown = |definition: &Definition| shown_fields(&definition.target, definition.dialect);
+        self.definition.as_ref().map(shown).unwrap_or_default()
+    }
+
+    /// Whether the definition has values that a command prints.
+    pub fn runs_commands(&self) -> bool {
+        self.definition.as_ref().is_some_and(Definition::runs_commands)
+    }
+
+    pub(crate) fn context<'a>(&'a self, environment: &'a Environment, depth: Depth) -> Context<'a> {
+        Context {
+            environment,
+            workspace: &self.workspace,
+            source: &self.source,
+            file: &self.place.file,
+            depth,
+        }
+    }
+
+    /// A problem of this entry.
+    pub(crate) fn problem(&self, problem: Problem) -> Problem {
+        problem.file(&self.place.file).at(self.place.at).server(&self.name)
+    }
 }
 
 /// What became of a file.

@@ -36,8 +36,19 @@ pub(crate) struct Context<'a> {
     pub(crate) source: &'a Source,
     /// The file it stands in.
     pub(crate) file: &'a Path,
-    /// Files are read and commands are run. Otherwise such values are empty.
-    pub(crate) full: bool,
+    /// What may be done for a value. What may not be done gives empty ones.
+    pub(crate) depth: Depth,
+}
+
+/// What may be done for a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Depth {
+    /// Nothing is touched.
+    Names,
+    /// Files are read.
+    Files,
+    /// Commands are run too.
+    Commands,
 }
 
 /// What came of it.
@@ -175,7 +186,8 @@ impl<'a> Resolver<'a> {
                 }
                 (answer.unwrap_or_default(), true)
             }
-            Piece::Command(_) | Piece::File(_) if !self.context.full => (String::new(), true),
+            Piece::Command(_) if self.context.depth < Depth::Commands => (String::new(), true),
+            Piece::File(_) if self.context.depth < Depth::Files => (String::new(), true),
             Piece::Command(line) => {
                 let value = command::output(&line, self.context.environment, self.context.workspace);
                 (self.or_error(value, text, field), true)

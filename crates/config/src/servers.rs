@@ -54,7 +54,7 @@ pub(crate) fn read_file(root: &Node, doubled: &[Problem], rules: Rules) -> Resul
             Problem::warning(format!("the servers stand under {dotted:?}, as another client has them"));
         problems.push(problem.at(map.at).hint("write \"mcpServers\""));
         (format!("/{key}"), map)
-    } else if rules.bare && holds_servers(root) {
+    } else if rules.bare && holds_objects(root) {
         (String::new(), root)
     } else {
         let near = members.iter().find(|(key, _)| key.name.to_ascii_lowercase().contains("server"));
@@ -88,6 +88,12 @@ fn holds_servers(node: &Node) -> bool {
         !members.is_empty()
             && members.iter().all(|(_, value)| value.members().is_some())
             && members.iter().any(|(_, value)| is_server(value))
+    })
+}
+
+fn holds_objects(node: &Node) -> bool {
+    node.members().is_some_and(|members| {
+        !members.is_empty() && members.iter().all(|(_, value)| value.members().is_some())
     })
 }
 

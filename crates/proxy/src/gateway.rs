@@ -10,6 +10,7 @@ mod hub;
 mod lists;
 mod message;
 mod naming;
+mod observe;
 mod outlet;
 mod run;
 mod search;
@@ -36,6 +37,9 @@ pub use hub::{ClientEvent, Command, SessionOptions};
 pub use lists::{ListKind, MAX_ITEMS, MAX_LIST_BYTES, MAX_PAGES, NextPage, Paging, RawLists};
 pub use message::{ClientMessage, Content, Message, SessionId};
 pub use naming::{MAX_NAME_CHARS, MIN_NAME_CHARS, Naming, RESERVED_PREFIX};
+pub use observe::{
+    AuditConfig, CallRecord, MetricsConfig, ObserveConfig, ObserveError, Observer, Outcome, TracesConfig,
+};
 pub use outlet::{Outlet, Sink, outlet};
 pub use run::{ClientSession, GatewayHandle};
 pub use search::{

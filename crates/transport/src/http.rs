@@ -17,6 +17,7 @@ pub(crate) mod listen;
 pub(crate) mod messages;
 mod observe;
 mod pool;
+mod post;
 mod renew;
 mod session;
 pub(crate) mod shared;
@@ -42,6 +43,7 @@ use ::http as http_types;
 pub use config::HttpConfig;
 pub use heads::Head;
 pub use io::Connector;
+pub use post::{JsonPost, PostAnswer};
 pub use tls::Roots;
 
 use self::body::Message;

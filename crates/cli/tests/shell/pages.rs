@@ -14,7 +14,7 @@ fn every_shell_has_completions() -> Result<()> {
         ("powershell", "Register-ArgumentCompleter"),
     ] {
         let told = house.run(["completions", shell])?.ended(0)?;
-        ensure!(told.out.contains(text) && told.out.contains("--save-to"), "{shell}");
+        ensure!(told.out.contains(text) && told.out.contains("save-to"), "{shell}");
     }
     house.leave()
 }

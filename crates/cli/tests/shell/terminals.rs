@@ -113,7 +113,8 @@ fn progress_is_drawn_and_taken_away() -> Result<()> {
     )?;
     let mut seat = Seat::new(&house, &["call", "--command", &command, "t"])?;
     seat.sees("\r\u{1b}[Kt: 3 of 10 (30%) half\\x1b[1m way")?;
-    house.rig.arrival()?.tell("arm go")?;
+    let mut server = house.rig.arrival()?;
+    server.tell("arm go")?;
     let (code, seen) = seat.ends()?;
     assert_eq!(code, Some(0));
     ensure!(seen.ends_with("\r\u{1b}[Kdone\n"), "{seen:?}");

@@ -7,7 +7,7 @@ use crate::dialect::Field;
 use crate::expanded::{ExpandedAuth, ExpandedRemote};
 use crate::problem::Problem;
 
-use super::Resolver;
+use super::{Depth, Resolver};
 
 pub(super) fn expand(resolver: &mut Resolver<'_>, target: &RemoteTarget) -> ExpandedRemote {
     let before = resolver.errors.len();
@@ -56,6 +56,6 @@ pub(super) fn expand(resolver: &mut Resolver<'_>, target: &RemoteTarget) -> Expa
 fn unread(resolver: &Resolver<'_>, text: &crate::definition::Text, field: Field) -> bool {
     use crate::template::{Piece, parse};
     let later = |piece: &Piece| matches!(piece, Piece::Command(_) | Piece::File(_));
-    !resolver.context.full
+    resolver.context.depth < Depth::Commands
         && parse(text.raw(), resolver.dialect, field).is_ok_and(|pieces| pieces.iter().any(later))
 }

@@ -12,7 +12,7 @@ use crate::expanded::ExpandedStdio;
 use crate::problem::Problem;
 use crate::sensitive::{secret_name, secret_value};
 
-use super::{Resolver, read_text};
+use super::{Depth, Resolver, read_text};
 
 pub(super) fn expand(resolver: &mut Resolver<'_>, target: &StdioTarget) -> ExpandedStdio {
     let cwd = match &target.cwd {
@@ -124,7 +124,7 @@ fn variables(resolver: &mut Resolver<'_>, target: &StdioTarget) -> Vec<(String, 
 
 fn from_file(resolver: &mut Resolver<'_>, file: &Text) -> Vec<(String, String)> {
     let path = resolver.value(file, Field::Cwd, "envFile");
-    if !resolver.context.full || path.text.is_empty() {
+    if resolver.context.depth < Depth::Files || path.text.is_empty() {
         return Vec::new();
     }
     let path = resolver.base().join(path.text);

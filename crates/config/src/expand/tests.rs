@@ -21,7 +21,7 @@ fn outcome_in(text: &str, dialect: Dialect, dir: &Path) -> Outcome {
         workspace: dir,
         source: &Source::Project,
         file: &dir.join("mcp.json"),
-        full: true,
+        depth: Depth::Commands,
     };
     expand("s", definition, context)
 }

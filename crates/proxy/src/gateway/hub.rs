@@ -16,6 +16,7 @@ mod logging;
 mod notices;
 mod questions;
 mod reload;
+mod remembered;
 mod requests;
 mod resources;
 mod rounds;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
@@ -18,6 +19,28 @@ pub enum Roots {
     System,
     /// These DER certificates only.
     Only(Vec<Vec<u8>>),
+    /// These DER certificates beside those of the system.
+    Besides(Vec<Vec<u8>>),
+}
+
+impl Roots {
+    /// The certificates of a text in PEM (RFC 7468); `only`: no others. The error says why there is none.
+    pub fn from_pem(text: &str, only: bool) -> Result<Self, String> {
+        let read: Result<Vec<Vec<u8>>, _> = CertificateDer::pem_slice_iter(text.as_bytes())
+            .map(|certificate| certificate.map(|certificate| certificate.to_vec()))
+            .collect();
+        let certificates = read.map_err(|error| format!("it is no PEM: {error}"))?;
+        let mut store = RootCertStore::empty();
+        for certificate in &certificates {
+            store
+                .add(CertificateDer::from(certificate.clone()))
+                .map_err(|error| format!("one of its certificates cannot be used: {error}"))?;
+        }
+        if certificates.is_empty() {
+            return Err("it holds no certificate".to_owned());
+        }
+        Ok(if only { Self::Only(certificates) } else { Self::Besides(certificates) })
+    }
 }
 
 /// Makes TLS connections.
@@ -48,20 +71,18 @@ impl Tls {
 
 fn client_config(roots: &Roots) -> Result<Arc<ClientConfig>, String> {
     let mut store = RootCertStore::empty();
-    match roots {
-        Roots::System => {
-            let found = rustls_native_certs::load_native_certs();
-            for error in &found.errors {
-                tracing::debug!(%error, "a system certificate could not be read");
-            }
-            store.add_parsable_certificates(found.certs);
-            if store.is_empty() {
-                store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-            }
+    if !matches!(roots, Roots::Only(_)) {
+        let found = rustls_native_certs::load_native_certs();
+        for error in &found.errors {
+            tracing::debug!(%error, "a system certificate could not be read");
         }
-        Roots::Only(certificates) => {
-            store.add_parsable_certificates(certificates.iter().cloned().map(CertificateDer::from));
+        store.add_parsable_certificates(found.certs);
+        if store.is_empty() {
+            store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
         }
+    }
+    if let Roots::Only(certificates) | Roots::Besides(certificates) = roots {
+        store.add_parsable_certificates(certificates.iter().cloned().map(CertificateDer::from));
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)

@@ -48,6 +48,33 @@ async fn a_trusted_server_is_talked_to_over_one_connection() {
     client.transport.close().await;
 }
 
+/// RFC 7468.
+fn pem(certificate: &[u8]) -> String {
+    use base64::Engine as _;
+    let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+    let lines: Vec<&str> =
+        text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
+}
+
+#[tokio::test]
+async fn a_bundle_of_certificates_is_trusted_alone_or_beside_those_of_the_system() {
+    for only in [true, false] {
+        let (mut server, certificate) = server().await;
+        let mut trusting = config(&server).unwrap();
+        trusting.roots = Roots::from_pem(&pem(&certificate), only).unwrap();
+        let mut client = Client::with(&trusting).unwrap();
+        client.call(1).unwrap();
+        server.next().await.json(&result(1)).await;
+        assert_eq!(client.next().await, Got::Message(result(1)));
+        client.transport.close().await;
+    }
+    for (text, reason) in [("", "it holds no certificate"), (&*pem(b"no certificate"), "cannot be used")] {
+        let error = Roots::from_pem(text, true).unwrap_err();
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_nobody_vouches_for_is_refused() {
     let (server, _) = server().await;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolway_config::{
-    Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, InheritEnv, Options, Problem, Resolved,
+    Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, HeaderCase, InheritEnv, Options, Problem, Resolved,
     Standing,
 };
 use toolway_guard::Glob;
@@ -14,7 +14,7 @@ use toolway_proxy::gateway::{
     Target, Timeouts, ToolFilter,
 };
 use toolway_transport::environment::environment;
-use toolway_transport::{ChildConfig, HttpConfig, Platform, supervisor};
+use toolway_transport::{ChildConfig, HttpConfig, Platform, Roots, supervisor};
 
 use crate::compose::Environment;
 
@@ -183,6 +183,12 @@ fn remote(remote: ExpandedRemote) -> Result<RemoteTarget, ServerState> {
     let faulty = |reason: String| ServerState::Failed { stage: Stage::Configure, reason, hint: None };
     let mut http = HttpConfig::new(remote.url.expose()).map_err(|error| faulty(error.to_string()))?;
     http.headers = remote.headers;
+    http.title_case = remote.header_case == HeaderCase::Title;
+    if let Some(bundle) = remote.tls.as_ref().and_then(|tls| tls.ca_bundle.as_deref()) {
+        let only = remote.tls.as_ref().is_some_and(|tls| tls.strict);
+        http.roots =
+            Roots::from_pem(bundle, only).map_err(|reason| faulty(format!("tls.caBundle: {reason}")))?;
+    }
     let kind = match remote.kind {
         toolway_config::RemoteKind::Auto => RemoteKind::Auto,
         toolway_config::RemoteKind::Http => RemoteKind::StreamableHttp,

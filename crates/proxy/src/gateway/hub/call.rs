@@ -111,8 +111,6 @@ pub(super) enum Round {
         more: Vec<(Id, Asked)>,
         /// The server's answer, which came meanwhile.
         answer: Option<Message>,
-        /// The text that the client calls again with.
-        state: String,
         rounds: u8,
     },
 }

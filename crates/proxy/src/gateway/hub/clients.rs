@@ -160,6 +160,16 @@ impl Hub {
         for flight in flights {
             self.cancel_flight(flight, Some("the client is gone"));
         }
+        if !state.options.passing {
+            let flights = &self.flights;
+            let held = self.held.take_if(|id| {
+                let origin = flights.get(*id).map(|flight| &flight.origin);
+                matches!(origin, Some(Origin::Parked(parked)) if *parked == session)
+            });
+            for flight in held {
+                self.give_up_held(flight);
+            }
+        }
         self.batches.retain(|_, batch| batch.session() != session);
         self.lists.forget(session);
         self.withdraw_questions(session);

@@ -65,7 +65,7 @@ impl Lists {
         let pinned = match &config.expose {
             Expose::All => None,
             Expose::Search { pinned } => {
-                own_tools.extend(super::searching::definitions());
+                own_tools.extend(super::searching::definitions(config));
                 Some(pinned.clone())
             }
         };
@@ -163,20 +163,22 @@ impl Hub {
             return;
         }
         let (number, config) = (instance.server, Arc::clone(&instance.config));
-        if let Some(server) = self.servers.get_mut(number) {
-            server.lists = Some(Arc::clone(&lists));
+        let Some(server) = self.servers.get_mut(number) else { return };
+        (server.lists, server.live) = (Some(Arc::clone(&lists)), true);
+        if server.recalled {
+            self.put_live_lists(number, &config, &lists);
+            self.subscribe_again(id);
         }
-        self.put_lists(number, &config, &lists);
-        self.subscribe_again(id);
     }
 
     /// Shows what a server offers.
     pub(super) fn put_lists(&mut self, number: usize, config: &ServerConfig, lists: &RawLists) {
+        let Some(server) = self.servers.get(number) else { return };
         let shaping = Shaping {
             naming: self.lists.naming,
             filter: &config.filter,
             relax_output: self.lists.relax,
-            pins: None,
+            pins: self.config.pin_tools.then_some(&server.pins),
         };
         let catalogue = ServerCatalogue::new(&config.name, lists, shaping);
         let changes = self.lists.catalogue.set(number, Arc::new(catalogue));

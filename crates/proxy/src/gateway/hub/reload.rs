@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Hub;
 use super::listing::Lists;
 use super::server::Server;
+use crate::gateway::catalogue::Pins;
 use crate::gateway::config::{Expose, GatewayConfig, ServerConfig, ServerEntry};
 use crate::gateway::state::ServerState;
 use crate::gateway::status::Status;
@@ -35,6 +36,10 @@ impl Hub {
             shared: None,
             private: false,
             lists: None,
+            live: false,
+            recalled: true,
+            pins: Pins::default(),
+            changed: Vec::new(),
             settled: false,
         });
         if let Some(config) = config {
@@ -43,11 +48,11 @@ impl Hub {
     }
 
     fn start_shared(&mut self, number: usize, config: &Arc<ServerConfig>) {
+        self.recall(number, config);
         let shared = self.start(number, config, None);
         if let Some(server) = self.servers.get_mut(number) {
             server.shared = Some(shared);
-            server.settled = false;
-            server.private = false;
+            (server.settled, server.private, server.live) = (false, false, false);
         }
     }
 
@@ -81,11 +86,12 @@ impl Hub {
     fn reshape(&mut self, before: &GatewayConfig) {
         let pinned = |config: &GatewayConfig| match &config.expose {
             Expose::All => None,
-            Expose::Search { pinned } => Some(format!("{pinned:?}")),
+            Expose::Search { pinned } => Some(format!("{pinned:?} {:?}", super::searching::names(config))),
         };
         let same = pinned(before) == pinned(&self.config)
             && before.bare == self.config.bare
             && before.max_name_chars == self.config.max_name_chars
+            && before.pin_tools == self.config.pin_tools
             && Arc::ptr_eq(&before.guard, &self.config.guard);
         if same {
             return;
@@ -152,7 +158,7 @@ impl Hub {
 
     fn drop_lists(&mut self, number: usize) {
         if let Some(server) = self.servers.get_mut(number) {
-            server.lists = None;
+            (server.lists, server.live) = (None, false);
         }
         self.remove_lists(number);
     }
@@ -205,6 +211,7 @@ impl Hub {
         });
         let server = self.servers.get(number).filter(|server| !server.name.is_empty())?;
         let (name, source) = (server.name.to_string(), server.source.clone());
+        let changed_tools = server.changed.clone();
         let lazy = server.plan.as_ref().is_ok_and(|config| config.lazy);
         let catalogue = self.lists.catalogue().get(number).cloned();
         let count = |kind| catalogue.as_ref().map_or(0, |catalogue| catalogue.definitions(kind).len());
@@ -223,7 +230,7 @@ impl Hub {
             prompts: count(ListKind::Prompts),
             resources: count(ListKind::Resources) + count(ListKind::Templates),
             hidden_tools,
-            changed_tools: Vec::new(),
+            changed_tools,
             tokens: catalogue.as_ref().map_or(0, |catalogue| catalogue.tokens()),
             instances: copies.len(),
             notes: catalogue.as_ref().map(|catalogue| catalogue.notes().to_vec()).unwrap_or_default(),

@@ -87,10 +87,9 @@ impl Hub {
         }
         if name == READ_BACK_TOOL && self.reads_back() {
             self.read_back(asker, &message);
-        } else if !self.call_search(&asker, &message) {
-            let text = self.unknown(name, "tool");
-            let code = if text.1 { UPSTREAM_ERROR } else { INVALID_PARAMS };
-            self.fail(&asker, code, &text.0);
+        } else if let Some((asker, message)) = self.call_search(asker, message) {
+            let (text, down) = self.unknown(message.envelope.name().unwrap_or_default(), "tool");
+            self.fail(&asker, if down { UPSTREAM_ERROR } else { INVALID_PARAMS }, &text);
         }
     }
 

@@ -67,13 +67,8 @@ impl Hub {
             Origin::Parked(session) => *session,
             Origin::Hub => return,
         };
-        flight.round = Some(Box::new(Round::Held {
-            asked,
-            more: Vec::new(),
-            answer: None,
-            state: state.clone(),
-            rounds: rounds + 1,
-        }));
+        flight.round =
+            Some(Box::new(Round::Held { asked, more: Vec::new(), answer: None, rounds: rounds + 1 }));
         // The time is the client's now, and bounded by the place where the call waits.
         (flight.deadline.moved, flight.deadline.began) = (until, until);
         let before = std::mem::replace(&mut flight.origin, Origin::Parked(session));
@@ -104,7 +99,9 @@ impl Hub {
         let (Some(instance), Some(round)) = (flight.instance, flight.round.take()) else { return false };
         self.sweep_by(end);
         let Round::Held { asked, more, answer, rounds, .. } = *round else { return false };
-        for (key, server_id) in asked {
+        // An error of ours from meanwhile: the server that asked is gone.
+        let gone = answer.as_ref().is_some_and(|answer| answer.envelope.id().is_none_or(Id::is_null));
+        for (key, server_id) in asked.into_iter().filter(|_| !gone) {
             let response = retry.responses.iter().find(|(name, _)| *name == key).map(|(_, result)| result);
             let bytes = match response {
                 Some(result) => translate::result_response(server_id.raw(), &legacy_result(result)),
@@ -115,15 +112,14 @@ impl Hub {
             self.note(instance, bytes);
         }
         if let Some(flight) = self.flights.get_mut(id) {
-            let (state, asked) = (String::new(), Vec::new());
             flight.round =
-                Some(Box::new(Round::Held { asked, more: Vec::new(), answer: None, state, rounds }));
+                Some(Box::new(Round::Held { asked: Vec::new(), more: Vec::new(), answer: None, rounds }));
         }
         if let Some(answer) = answer {
-            match answer.envelope.id().and_then(splice::number) {
-                Some(_) => self.pass(instance, id, answer),
-                // An error of ours from meanwhile.
-                None => self.fail_with_bytes(id, &answer),
+            if gone {
+                self.fail_with_bytes(id, &answer);
+            } else {
+                self.pass(instance, id, answer);
             }
         } else if !more.is_empty() {
             self.put_question(instance, id, more);

@@ -8,6 +8,7 @@ use toolway_guard::Guard;
 use toolway_wire::era::Era;
 
 use super::flight::FlightId;
+use crate::gateway::catalogue::Pins;
 use crate::gateway::config::{ServerConfig, Share};
 use crate::gateway::connection::Negotiated;
 use crate::gateway::lists::RawLists;
@@ -29,6 +30,14 @@ pub(super) struct Server {
     pub(super) private: bool,
     /// What it offers, as last heard.
     pub(super) lists: Option<Arc<RawLists>>,
+    /// A running copy has said so, in this run.
+    pub(super) live: bool,
+    /// It was looked for what is remembered of it.
+    pub(super) recalled: bool,
+    /// Its tools as they were approved.
+    pub(super) pins: Pins,
+    /// Tools whose definition differs from the approved one.
+    pub(super) changed: Vec<String>,
     /// The first start has come to an end, good or bad: the wait policy waits no more.
     pub(super) settled: bool,
 }

@@ -14,7 +14,7 @@ use super::{Effect, Hub, splice};
 use crate::gateway::config::{ServerConfig, Share};
 use crate::gateway::connection::Negotiated;
 use crate::gateway::message::{Message, SessionId};
-use crate::gateway::state::ServerState;
+use crate::gateway::state::{ServerState, Stage};
 use crate::gateway::upstream::{UpstreamEvent, UpstreamId};
 
 impl Hub {
@@ -76,7 +76,7 @@ impl Hub {
             _ if instance.negotiated.is_some() => Ok(id),
             ServerState::Starting | ServerState::Connected => Ok(id),
             // It is tried again for the call: it may be back since.
-            ServerState::Failed { stage: crate::gateway::state::Stage::Run, .. } => Ok(id),
+            ServerState::Failed { stage: Stage::Run, .. } => Ok(id),
             state => Err(format!("server {:?} is not available: {state}", instance.name)),
         }
     }
@@ -189,7 +189,26 @@ impl Hub {
         if !retired && state != ServerState::Starting {
             self.settle(number);
         }
+        if !retired {
+            self.hide_failed(number, &state);
+        }
         self.end_if_idle(id);
+    }
+
+    /// What cannot be called is not shown: a server that does not come up has no tools, whatever is remembered of it.
+    /// One that was lost is tried again, and a lazy one at its next call: their tools stay.
+    fn hide_failed(&mut self, number: usize, state: &ServerState) {
+        let hidden = match state {
+            ServerState::Failed { stage, .. } => *stage != Stage::Run,
+            ServerState::NeedsAuth { .. } | ServerState::NeedsInput { .. } => true,
+            _ => false,
+        };
+        let Some(server) = self.servers.get_mut(number) else { return };
+        if !hidden || server.plan.as_ref().is_ok_and(|config| config.lazy) || server.lists.is_none() {
+            return;
+        }
+        (server.lists, server.live) = (None, false);
+        self.remove_lists(number);
     }
 
     /// The first start of a server has come to an end.

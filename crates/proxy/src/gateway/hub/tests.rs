@@ -1,1 +1,9 @@
-mod t {}
+//! What the hub does, told by events in and effects out: no runtime, no process, no socket.
+
+mod calls;
+mod eras;
+mod lists;
+mod messages;
+mod questions;
+mod reloads;
+mod rig;

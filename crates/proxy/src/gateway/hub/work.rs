@@ -1,6 +1,7 @@
 //! Owns what the hub has done elsewhere because it may block: saving large results, reading saved ones. Runs on any
 //! thread; knows no session.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolway_guard::{Body, CallInfo, Guard, Shape};
@@ -9,7 +10,9 @@ use toolway_wire::{Envelope, Id, UPSTREAM_ERROR};
 use super::Hub;
 use super::call::Origin;
 use super::flight::FlightId;
+use super::remembered::{self, Recalled};
 use super::requests::{in_memory, rescan};
+use crate::gateway::catalogue::{Kept, Pins};
 use crate::gateway::message::{Content, Message};
 
 /// Something that may block.
@@ -33,14 +36,25 @@ pub(in crate::gateway) enum Work {
     ReadSaved { flight: FlightId, guard: Arc<Guard>, id: Id, uri: String, session: String },
     /// Add the saved results to a list of resources, a complete answer.
     ListSaved { flight: FlightId, guard: Arc<Guard>, answer: Vec<u8>, session: String },
+    /// Look for what is remembered of a server.
+    Recall { directory: PathBuf, server: usize, digest: String },
+    /// Remember what a server has.
+    Keep { directory: PathBuf, digest: String, kept: Box<Option<Kept>>, pins: Option<Pins> },
 }
 
 /// Work that was done.
 #[derive(Debug)]
-pub(in crate::gateway) struct Done {
-    flight: FlightId,
-    /// The answer as it would have come from the server, or for the client where no server has the request.
-    answer: Result<Vec<u8>, String>,
+pub(in crate::gateway) enum Done {
+    /// Of a request.
+    Answer {
+        flight: FlightId,
+        /// As it would have come from the server, or for the client where no server has the request.
+        answer: Result<Vec<u8>, String>,
+    },
+    /// What was remembered of a server.
+    Recalled(Recalled),
+    /// It is remembered, or a warning was logged.
+    Kept,
 }
 
 impl Work {
@@ -49,24 +63,28 @@ impl Work {
         match self {
             Self::Replace { flight, guard, envelope, call, shape, limit, content } => {
                 let answer = replace(&guard, &envelope, &call, shape, limit, content);
-                Done { flight, answer }
+                Done::Answer { flight, answer }
             }
             Self::Load { flight, body } => {
                 let message = Message { content: Content::Held(body), envelope: Envelope::default() };
                 let answer = in_memory(message)
                     .map(|message| message.content.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default());
-                Done { flight, answer }
+                Done::Answer { flight, answer }
             }
             Self::ReadBack { flight, guard, id, arguments, session } => {
-                Done { flight, answer: Ok(guard.call_read_back(id.raw(), &arguments, &session)) }
+                Done::Answer { flight, answer: Ok(guard.call_read_back(id.raw(), &arguments, &session)) }
             }
             Self::ReadSaved { flight, guard, id, uri, session } => {
                 let answer = guard.read_saved_resource(id.raw(), &uri, &session);
-                Done { flight, answer: answer.ok_or_else(|| format!("no saved result: {uri:?}")) }
+                Done::Answer { flight, answer: answer.ok_or_else(|| format!("no saved result: {uri:?}")) }
             }
             Self::ListSaved { flight, guard, answer, session } => {
                 let answer = guard.add_saved_resources(&answer, &session).unwrap_or(answer);
-                Done { flight, answer: Ok(answer) }
+                Done::Answer { flight, answer: Ok(answer) }
+            }
+            Self::Recall { directory, server, digest } => remembered::recall(directory, server, digest),
+            Self::Keep { directory, digest, kept, pins } => {
+                remembered::keep(directory, &digest, kept.as_ref().as_ref(), pins.as_ref())
             }
         }
     }
@@ -102,7 +120,15 @@ fn replace(
 
 impl Hub {
     /// Work has been done.
-    pub(super) fn done(&mut self, Done { flight: id, answer }: Done) {
+    pub(super) fn done(&mut self, done: Done) {
+        match done {
+            Done::Answer { flight, answer } => self.worked(flight, answer),
+            Done::Recalled(recalled) => self.recalled(recalled),
+            Done::Kept => {}
+        }
+    }
+
+    fn worked(&mut self, id: FlightId, answer: Result<Vec<u8>, String>) {
         // The client has given up meanwhile.
         let Some(flight) = self.flights.get(id) else { return };
         let answer = match answer {
