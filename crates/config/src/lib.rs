@@ -42,7 +42,6 @@ pub use entry::{Entry, FileReport, FileStatus, Place, Standing};
 pub use environment::{Environment, Platform};
 pub use error::ConfigError;
 pub use expanded::{Expanded, ExpandedAuth, ExpandedRemote, ExpandedStdio, ExpandedTarget};
-pub use load::{LoadOptions, Resolved, TrustMode};
 pub use origin::ORIGIN;
 pub use load::{LoadOptions, Loader, Resolved, TrustMode, load};
 pub use locate::{project_root, team_url};

@@ -17,8 +17,7 @@ mod transport;
 
 pub use child::{Child, ChildConfig, Exit, StartError};
 pub use child_transport::ChildTransport;
-pub use http::{Connector, Head, HttpConfig, HttpTransport, Roots};
-pub use http::{Connector, HttpConfig, HttpTransport, JsonPost, PostAnswer, Roots};
+pub use http::{Connector, Head, HttpConfig, HttpTransport, JsonPost, PostAnswer, Roots};
 pub use limits::{DEFAULT_MAX_IN_FLIGHT, DEFAULT_SSE_READ_TIMEOUT, DEFAULT_TIMEOUT};
 pub use platform::Platform;
 pub use process_group::{GRACE, StopSequence, StopStep};
