@@ -80,7 +80,7 @@ fn a_server_that_works_passes_every_layer() -> Result<()> {
     }
     assert_eq!(found["servers"][0]["state"], "connected");
     assert_eq!(found["servers"][0]["usable"], true);
-    assert_eq!(found["servers"][0]["tools"]["count"], 2);
+    assert_eq!(found["servers"][0]["tools"]["count"], 1);
     house.leave()
 }
 

@@ -21,8 +21,8 @@ fn more_tools_than_the_client_takes_are_a_fault() -> Result<()> {
         (from..from + count).map(tool).collect::<String>()
     };
     house.configure(&json!({
-        "a": house.entry("a", &tools(0, 45))?,
-        "b": house.entry("b", &tools(100, 43))?,
+        "a": house.entry("a", &tools(0, 46))?,
+        "b": house.entry("b", &tools(100, 44))?,
     }))?;
     let found = sick(&house, &["--for", "cursor"])?;
     let faults = findings(&found, "fault")?;

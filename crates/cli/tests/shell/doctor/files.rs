@@ -75,7 +75,7 @@ fn one_bad_entry_is_named_and_the_others_work() -> Result<()> {
 
 /// A whole file that cannot be used, and what must be said of it.
 const FILES: [(&str, &[&str]); 5] = [
-    ("{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n    \"b\": {\"command\": \"y\"}\n  }\n}", &["mcp.json:4:"]),
+    ("{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n    \"b\": {\"command\": \"y\"}\n  }\n}", &["mcp.json:3:26: a comma is missing"]),
     ("{\"mcpServers\": {", &["mcp.json:1:"]),
     ("[]", &["mcp.json"]),
     ("", &["mcp.json"]),

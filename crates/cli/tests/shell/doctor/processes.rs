@@ -49,7 +49,7 @@ fn a_command_that_is_nowhere_tells_where_it_was_searched() -> Result<()> {
 /// A server's script, and what is wrong with it.
 const SCRIPTS: [(&str, Cause); 6] = [
     (
-        "on start -> stderr starting {\n}\n    stderr TypeError: cannot read x\n    exit 7",
+        "on start -> stderr starting\n    stderr TypeError: cannot read x\n    exit 7",
         Cause { server: "s", layer: "spawn", says: &["7", "TypeError: cannot read x"], fix: "last words" },
     ),
     (

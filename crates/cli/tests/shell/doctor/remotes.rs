@@ -39,7 +39,7 @@ const SCRIPTS: [(&str, Cause); 8] = [
     ),
     (
         "on initialize -> never",
-        Cause { server: "r", layer: "generation", says: &["initialize"], fix: "startupTimeoutMs" },
+        Cause { server: "r", layer: "transport", says: &["no answer"], fix: "startupTimeoutMs" },
     ),
 ];
 
