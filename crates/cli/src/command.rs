@@ -2,6 +2,7 @@
 
 mod call;
 mod completions;
+mod config;
 mod doctor;
 mod list;
 mod man;
@@ -17,6 +18,7 @@ mod server_name;
 mod shell;
 mod stdio;
 mod tools;
+mod trust;
 
 use crate::args::{Cli, Command};
 use crate::compose::UsageError;
@@ -42,6 +44,8 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Enable(args) => Ok(manage::switch(&args, true)),
         Command::Disable(args) => Ok(manage::switch(&args, false)),
         Command::Doctor(args) => Ok(doctor::run(&args)),
+        Command::Config(args) => Ok(config::run(&args)),
+        Command::Trust(args) => Ok(trust::run(&args)),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Quickstart(args) => quickstart::run(args),
