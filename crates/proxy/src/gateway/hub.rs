@@ -153,13 +153,16 @@ impl Hub {
         self.sessions.get(&session).map(|session| &session.sink)
     }
 
-    fn to_client(&mut self, session: SessionId, message: ClientMessage) {
+    fn send_client(&mut self, session: SessionId, message: ClientMessage) {
         self.effects.push(Effect::ToClient(session, message));
     }
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Reload(config) => self.reload(*config),
+            Command::Reload(config, told) => {
+                self.reload(*config);
+                told.send(()).ok();
+            }
             Command::Status(answer) => {
                 answer.send(self.status()).ok();
             }

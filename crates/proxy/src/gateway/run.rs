@@ -89,9 +89,13 @@ impl GatewayHandle {
         Some(ClientSession { id: session, clients: self.clients.clone(), outlet })
     }
 
-    /// New settings: unchanged servers are left alone, calls in flight end on what they began with.
+    /// New settings: unchanged servers are left alone, calls in flight end on what they began with. They hold for every
+    /// message that is sent after this has returned.
     pub async fn reload(&self, config: GatewayConfig) {
-        self.commands.send(Command::Reload(Box::new(config))).await.ok();
+        let (told, hold) = oneshot::channel();
+        if self.commands.send(Command::Reload(Box::new(config), told)).await.is_ok() {
+            hold.await.ok();
+        }
     }
 
     /// The state of every configured entry. Empty after the end.
@@ -222,7 +226,7 @@ impl Task {
                 clients.push(event);
             }
             for (id, event) in servers.drain(..) {
-                self.from_server(id, event, now);
+                self.hear(id, event, now);
             }
             for event in clients.drain(..) {
                 self.hub.handle(Event::Client(event), now);
@@ -236,7 +240,7 @@ impl Task {
         }
     }
 
-    fn from_server(&mut self, id: UpstreamId, event: UpstreamEvent, now: Instant) {
+    fn hear(&mut self, id: UpstreamId, event: UpstreamEvent, now: Instant) {
         if let UpstreamEvent::Room = event {
             if let Some(running) = self.upstreams.get_mut(&id) {
                 while let Some(message) = running.overflow.pop_front() {

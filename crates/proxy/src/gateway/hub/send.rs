@@ -139,7 +139,7 @@ impl Hub {
             }
             (false, true) => {
                 let (client, level) = self.facts_for(flight);
-                let level = level.and_then(|rank| super::logging::level_name(rank));
+                let level = level.and_then(super::logging::level_name);
                 message
                     .content
                     .bytes()
