@@ -135,7 +135,7 @@ fn people_are_told_of_what_clients_see_otherwise() {
     assert_eq!(notes[0], "tool names that not every client takes: \"no args\" is \"s__no_args__817x9zdb\"");
     assert_eq!(
         notes[1],
-        "tool definitions that were repaired: \"odd\": title is null and is left out, inputSchema had no type, inputSchema had no properties"
+        "tool definitions that were repaired: \"odd\": title is null and is left out, inputSchema had no type"
     );
     assert_eq!(
         notes[2],
