@@ -6,7 +6,6 @@ use toolway_wire::find::{Step, find, string};
 use toolway_wire::{Kind, UPSTREAM_ERROR};
 
 use super::Hub;
-use super::answers::session_of;
 use super::call::{Flight, Origin};
 use super::flight::FlightId;
 use crate::gateway::message::Message;
@@ -89,7 +88,7 @@ impl Hub {
     /// It is over.
     pub(super) fn tell_observer(&self, flight: &Flight) {
         let Some(watched) = &flight.watched else { return };
-        let Some(session) = session_of(flight) else { return };
+        let Some(session) = super::answers::session_of(flight) else { return };
         let server = flight.instance.and_then(|instance| self.instances.get(&instance));
         let modern = match &flight.origin {
             Origin::Client(asker) => asker.modern.as_ref().map(|modern| &modern.client),
