@@ -31,7 +31,7 @@ enum Answerer {
 
 impl Hub {
     /// A request of a server.
-    pub(super) fn server_request(&mut self, instance: UpstreamId, message: Message) {
+    pub(super) fn server_request(&mut self, instance: UpstreamId, message: &Message) {
         let Some(id) = message.envelope.id().cloned() else { return };
         let method = message.envelope.method().unwrap_or_default();
         if method == "ping" {
@@ -50,12 +50,17 @@ impl Hub {
         }
         match answerer {
             Answerer::Nobody(reason) => {
+                if method == "roots/list"
+                    && let Some(state) = self.instances.get_mut(&instance)
+                {
+                    state.lacks_roots = true;
+                }
                 let refusal = error_response(id.raw(), METHOD_NOT_FOUND, &reason, None);
                 self.note(instance, refusal);
             }
-            Answerer::Round(flight) => self.hold(instance, flight, id, &message),
-            Answerer::Call(session, flight) => self.question(instance, session, Some(flight), id, &message),
-            Answerer::Client(session) => self.question(instance, session, None, id, &message),
+            Answerer::Round(flight) => self.hold(instance, flight, id, message),
+            Answerer::Call(session, flight) => self.question(instance, session, Some(flight), &id, message),
+            Answerer::Client(session) => self.question(instance, session, None, &id, message),
         }
     }
 
@@ -141,12 +146,46 @@ impl Hub {
             .iter()
             .any(|(_, flight)| flight.instance == Some(instance) && !matches!(flight.origin, Origin::Hub));
         let Some(state) = self.instances.get(&instance) else { return };
-        if !in_call
-            && state.config.share == Share::Auto
-            && state.owner.is_none()
-            && let Some(server) = self.servers.get_mut(state.server)
-        {
-            server.private = true;
+        let number = state.server;
+        let Some(server) = self.servers.get_mut(number) else { return };
+        if in_call || state.config.share != Share::Auto || state.owner.is_some() || server.private {
+            return;
+        }
+        server.private = true;
+        // Those who are there go on with it.
+        let mut users = Vec::new();
+        for (id, session) in &mut self.sessions {
+            if session.client.is_some() && !session.options.passing {
+                session.own.entry(number).or_insert(instance);
+                users.push(*id);
+            }
+        }
+        if let ([only], Some(state)) = (users.as_slice(), self.instances.get_mut(&instance)) {
+            state.owner = Some(*only);
+            if let Some(server) = self.servers.get_mut(number) {
+                server.shared = None;
+            }
+        }
+    }
+
+    /// A client that has roots is there: servers that asked for them before are told to ask again.
+    pub(super) fn roots_are_there(&mut self, session: SessionId) {
+        if !self.sessions.get(&session).is_some_and(|state| state.declares("roots")) {
+            return;
+        }
+        let mut lacking: Vec<UpstreamId> = Vec::new();
+        for (id, instance) in &mut self.instances {
+            let its = instance.owner.is_none_or(|owner| owner == session);
+            if its && instance.negotiated.is_some() && std::mem::take(&mut instance.lacks_roots) {
+                lacking.push(*id);
+            }
+        }
+        lacking.sort_unstable();
+        for instance in lacking {
+            self.note(
+                instance,
+                br#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#.as_slice(),
+            );
         }
     }
 
@@ -156,7 +195,7 @@ impl Hub {
         instance: UpstreamId,
         session: SessionId,
         about: Option<FlightId>,
-        id: Id,
+        id: &Id,
         message: &Message,
     ) {
         let refuse = |hub: &mut Self, text: &str| {
@@ -189,7 +228,7 @@ impl Hub {
             return;
         };
         let about = about.and_then(|flight| self.client_id(flight));
-        self.to_client(
+        self.send_client(
             session,
             ClientMessage { about, is_answer: false, payload: Payload::Bytes(sent.into()) },
         );
@@ -221,7 +260,7 @@ impl Hub {
     }
 
     /// A client has answered a question.
-    pub(super) fn client_answer(&mut self, session: SessionId, message: Message) {
+    pub(super) fn client_answer(&mut self, session: SessionId, message: &Message) {
         let Some(id) = message.envelope.id().and_then(splice::number).map(FlightId) else { return };
         if self.questions.get(id).is_none_or(|question| question.session != session) {
             return;
@@ -241,7 +280,7 @@ impl Hub {
                 let bytes = bytes.unwrap_or_else(|| error_response(id.raw(), UPSTREAM_ERROR, text, None));
                 self.note(instance, bytes);
             }
-            Replies::Round { flight, key } => self.round_answer(flight, &key, &question.method, &message),
+            Replies::Round { flight, key } => self.round_answer(flight, &key, &question.method, message),
         }
     }
 
@@ -286,7 +325,7 @@ impl Hub {
                 translate::cancelled(Digits::of(id.0).as_bytes(), Some("the server does not wait any more"));
             let about = question.about.and_then(|flight| self.client_id(flight));
             let payload = Payload::Bytes(bytes.into());
-            self.to_client(question.session, ClientMessage { about, is_answer: false, payload });
+            self.send_client(question.session, ClientMessage { about, is_answer: false, payload });
         }
     }
 

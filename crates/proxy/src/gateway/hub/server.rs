@@ -18,6 +18,7 @@ use crate::gateway::upstream::UpstreamId;
 
 /// One configured entry. Its number stays the same as long as the gateway runs.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the server")]
 pub(super) struct Server {
     /// As configured.
     pub(super) name: Arc<str>,
@@ -83,6 +84,8 @@ pub(super) struct Instance {
     pub(super) in_flight: usize,
     /// Requests from before it came up.
     pub(super) waiting: VecDeque<Waiting>,
+    /// It asked for roots when no client had any.
+    pub(super) lacks_roots: bool,
     /// The level of logging that it was told.
     pub(super) level: Option<u8>,
     /// Resources that it was told to tell about.
