@@ -14,6 +14,7 @@ mod hello;
 mod listing;
 mod logging;
 mod notices;
+mod observed;
 mod questions;
 mod reload;
 mod remembered;
@@ -40,6 +41,7 @@ use toolway_wire::IdHasher;
 
 use super::config::GatewayConfig;
 use super::message::{ClientMessage, SessionId};
+use super::observe::Observer;
 use super::outlet::Sink;
 use super::translate::Parked;
 use super::upstream::UpstreamId;
@@ -85,6 +87,8 @@ pub(super) struct Hub {
     sweep_at: Option<Instant>,
     /// All servers are being stopped.
     ending: bool,
+    /// Who is told what happens.
+    observer: Observer,
 }
 
 impl Hub {
@@ -109,7 +113,13 @@ impl Hub {
             lists,
             sweep_at: None,
             ending: false,
+            observer: Observer::default(),
         }
+    }
+
+    /// Tells what happens from now on.
+    pub(super) fn observed_by(&mut self, observer: Observer) {
+        self.observer = observer;
     }
 
     /// Something has happened. What is to be done about it is in [`Hub::take_effects`].
@@ -142,6 +152,11 @@ impl Hub {
 
     fn send_client(&mut self, session: SessionId, message: ClientMessage) {
         self.effects.push(Effect::ToClient(session, message));
+    }
+
+    /// A question is never dropped: its server waits for the answer.
+    fn ask_client(&mut self, session: SessionId, message: ClientMessage) {
+        self.effects.push(Effect::Ask(session, message));
     }
 
     fn command(&mut self, command: Command) {

@@ -14,6 +14,7 @@ use super::{Effect, Hub, splice};
 use crate::gateway::config::ServerConfig;
 use crate::gateway::connection::Negotiated;
 use crate::gateway::message::{Message, SessionId};
+use crate::gateway::observe::Outcome;
 use crate::gateway::state::{ServerState, Stage};
 use crate::gateway::upstream::{UpstreamEvent, UpstreamId};
 
@@ -72,10 +73,11 @@ impl Hub {
         };
         match &instance.state {
             _ if instance.negotiated.is_some() => Ok(id),
-            // One that was lost is tried again for the call: it may be back since.
+            // One that was lost is tried again for the call, and a lazy one is always: it may be better since.
             ServerState::Starting
             | ServerState::Connected
             | ServerState::Failed { stage: Stage::Run, .. } => Ok(id),
+            ServerState::Failed { .. } if instance.config.lazy => Ok(id),
             state => Err(format!("server {:?} is not available: {state}", instance.name)),
         }
     }
@@ -150,7 +152,7 @@ impl Hub {
                 for flight in ids.iter().filter_map(splice::number).map(FlightId) {
                     if self.flights.get(flight).is_some_and(|flight| flight.instance == Some(id)) {
                         let text = format!("server {name:?}: {}", failure.message);
-                        self.fail_flight_with(flight, failure.code, &text, failure.data.as_deref());
+                        self.end_flight(flight, Outcome::LOST, failure.code, &text, failure.data.as_deref());
                     }
                 }
                 self.end_if_idle(id);
@@ -191,6 +193,7 @@ impl Hub {
         }
         if !retired {
             self.hide_failed(number, state);
+            self.observe_state(number);
         }
         self.end_if_idle(id);
     }
