@@ -14,7 +14,6 @@ mod hello;
 mod listing;
 mod logging;
 mod notices;
-mod observed;
 mod questions;
 mod reload;
 mod remembered;
@@ -41,7 +40,6 @@ use toolway_wire::IdHasher;
 
 use super::config::GatewayConfig;
 use super::message::{ClientMessage, SessionId};
-use super::observe::Observer;
 use super::outlet::Sink;
 use super::translate::Parked;
 use super::upstream::UpstreamId;
@@ -87,8 +85,6 @@ pub(super) struct Hub {
     sweep_at: Option<Instant>,
     /// All servers are being stopped.
     ending: bool,
-    /// Who is told what happens.
-    observer: Observer,
 }
 
 impl Hub {
@@ -113,13 +109,7 @@ impl Hub {
             lists,
             sweep_at: None,
             ending: false,
-            observer: Observer::default(),
         }
-    }
-
-    /// Tells what happens from now on.
-    pub(super) fn observed_by(&mut self, observer: Observer) {
-        self.observer = observer;
     }
 
     /// Something has happened. What is to be done about it is in [`Hub::take_effects`].

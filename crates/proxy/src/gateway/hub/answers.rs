@@ -4,7 +4,6 @@
 use bytes::Bytes;
 use toolway_guard::Action;
 use toolway_transport::Payload;
-use toolway_wire::find::Step;
 use toolway_wire::{Envelope, Kind, UPSTREAM_ERROR, error_response};
 
 use super::call::{Flight, Origin};
@@ -13,7 +12,6 @@ use super::requests::rescan;
 use super::work::Work;
 use super::{Effect, Hub, clients::AnswerBytes, splice};
 use crate::gateway::message::{Content, Message, SessionId};
-use crate::gateway::observe::Outcome;
 use crate::gateway::translate;
 use crate::gateway::upstream::UpstreamId;
 
@@ -23,12 +21,9 @@ impl Hub {
         let id = message.envelope.id().and_then(splice::number).map(FlightId);
         let Some(id) = id else { return };
         // An answer to what was cancelled, or answered before, or asked of another server.
-        let Some(flight) = self.flights.get_mut(id).filter(|flight| flight.instance == Some(instance)) else {
+        let Some(flight) = self.flights.get(id).filter(|flight| flight.instance == Some(instance)) else {
             return;
         };
-        if let Some(noted) = &mut flight.noted {
-            noted.response_bytes = message.content.len();
-        }
         if matches!(flight.origin, Origin::Hub) {
             self.own_answer(instance, id, &message);
             return;
@@ -155,9 +150,6 @@ impl Hub {
             };
             self.answer(asker, AnswerBytes(Payload::Bytes(bytes.into())));
         }
-        if flight.noted.is_some() {
-            self.observe_answer(&flight, message);
-        }
         self.note_answer(instance, &flight, message.envelope.kind());
     }
 
@@ -175,33 +167,12 @@ impl Hub {
         Some(flight)
     }
 
-    fn observe_answer(&self, flight: &Flight, message: &Message) {
-        let error = message.envelope.kind() == Kind::ErrorResponse;
-        let outcome = match (error, message.envelope.is_error()) {
-            (true, _) => Outcome::ERROR,
-            (false, Some(true)) => Outcome::TOOL_ERROR,
-            (false, _) => Outcome::OK,
-        };
-        let path = [Step::Key("error"), Step::Key("code")];
-        let code = message.content.bytes().filter(|_| error).and_then(|bytes| splice::value(bytes, &path));
-        let code = code.and_then(|code| std::str::from_utf8(code).ok()?.parse().ok());
-        self.observe(flight, outcome, code);
-    }
-
     /// A request ends with an error of ours.
     pub(super) fn fail_flight(&mut self, id: FlightId, code: i64, text: &str) {
-        self.end_flight(id, Outcome::LOST, code, text, None);
+        self.fail_flight_with(id, code, text, None);
     }
 
-    /// As [`Hub::fail_flight`], with what observers are told.
-    pub(super) fn end_flight(
-        &mut self,
-        id: FlightId,
-        outcome: Outcome,
-        code: i64,
-        text: &str,
-        data: Option<&str>,
-    ) {
+    pub(super) fn fail_flight_with(&mut self, id: FlightId, code: i64, text: &str, data: Option<&str>) {
         if let Some(flight) = self.flights.get(id)
             && matches!(flight.origin, Origin::Parked(_))
         {
@@ -213,7 +184,6 @@ impl Hub {
         }
         let Some(flight) = self.land(id) else { return };
         self.withdraw_about(id);
-        self.observe(&flight, outcome, Some(code));
         if let Origin::Client(asker) = &flight.origin {
             let bytes = error_response(asker.id.raw(), code, text, data);
             self.answer(asker, bytes);

@@ -8,7 +8,6 @@ use toolway_guard::CallInfo;
 use toolway_wire::Id;
 
 use super::flight::{Deadline, FlightId};
-use super::observed::Noted;
 use super::session::Asker;
 use crate::gateway::message::{Message, SessionId};
 use crate::gateway::translate::Asked;
@@ -62,8 +61,6 @@ pub(super) struct Flight {
     pub(super) sequence: u64,
     /// Questions in the middle of it, where the two sides are of different eras.
     pub(super) round: Option<Box<Round>>,
-    /// For observers.
-    pub(super) noted: Option<Box<Noted>>,
 }
 
 impl Flight {

@@ -7,7 +7,6 @@ use super::call::Origin;
 use super::flight::FlightId;
 use super::splice::Digits;
 use crate::gateway::message::SessionId;
-use crate::gateway::observe::Outcome;
 use crate::gateway::translate;
 
 impl Hub {
@@ -34,9 +33,9 @@ impl Hub {
             self.tell_cancelled(instance, id, reason);
         }
         self.withdraw_about(id);
-        let Some(flight) = self.land(id) else { return };
-        self.observe(&flight, Outcome::CANCELLED, None);
-        if let Origin::Client(asker) = &flight.origin {
+        if let Some(flight) = self.land(id)
+            && let Origin::Client(asker) = &flight.origin
+        {
             self.forget(asker);
         }
     }
@@ -80,6 +79,6 @@ impl Hub {
             return;
         }
         let text = format!("server {name:?} timed out: {reason}");
-        self.end_flight(id, Outcome::TIMEOUT, toolway_wire::UPSTREAM_ERROR, &text, None);
+        self.fail_flight(id, toolway_wire::UPSTREAM_ERROR, &text);
     }
 }

@@ -55,7 +55,6 @@ impl Hub {
         let uri = if method == "prompts/get" { message.envelope.name() } else { message.envelope.uri() };
         let Some(state) = self.instances.get(&instance) else { return };
         let timeouts = state.config.timeouts;
-        let noted = self.noted(&message);
         self.sequence += 1;
         let flight = Flight {
             origin: Origin::Client(asker),
@@ -67,7 +66,6 @@ impl Hub {
             deadline: Deadline::new(timeouts.call_idle, timeouts.call_max, self.now),
             sequence: self.sequence,
             round: None,
-            noted,
         };
         let Some(flight) = self.take_off(flight) else { return };
         if self.is_up(instance) {
@@ -230,7 +228,6 @@ impl Hub {
             deadline,
             sequence: self.sequence,
             round: None,
-            noted: None,
         };
         let id = self.take_off(flight)?;
         let bytes = make(Digits::of(id.0).as_bytes());

@@ -14,7 +14,6 @@ use super::{Effect, Hub, splice};
 use crate::gateway::config::ServerConfig;
 use crate::gateway::connection::Negotiated;
 use crate::gateway::message::{Message, SessionId};
-use crate::gateway::observe::Outcome;
 use crate::gateway::state::{ServerState, Stage};
 use crate::gateway::upstream::{UpstreamEvent, UpstreamId};
 
@@ -152,7 +151,7 @@ impl Hub {
                 for flight in ids.iter().filter_map(splice::number).map(FlightId) {
                     if self.flights.get(flight).is_some_and(|flight| flight.instance == Some(id)) {
                         let text = format!("server {name:?}: {}", failure.message);
-                        self.end_flight(flight, Outcome::LOST, failure.code, &text, failure.data.as_deref());
+                        self.fail_flight_with(flight, failure.code, &text, failure.data.as_deref());
                     }
                 }
                 self.end_if_idle(id);
@@ -193,7 +192,6 @@ impl Hub {
         }
         if !retired {
             self.hide_failed(number, state);
-            self.observe_state(number);
         }
         self.end_if_idle(id);
     }
