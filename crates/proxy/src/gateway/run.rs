@@ -15,6 +15,7 @@ use super::config::GatewayConfig;
 use super::connection::Shared;
 use super::hub::{ClientEvent, Command, Done, Effect, Event, Hub, SessionOptions};
 use super::message::{Message, SessionId};
+use super::observe::Observer;
 use super::outlet::{Outlet, outlet};
 use super::status::Status;
 use super::upstream::{Full, Upstream, UpstreamEvent, UpstreamId};
@@ -46,13 +47,19 @@ pub struct ClientSession {
 impl GatewayHandle {
     /// Starts the gateway and all its servers. Returns at once. To be called within a tokio runtime with time and I/O.
     pub fn start(config: GatewayConfig, shared: Shared) -> Self {
+        Self::start_observed(config, shared, Observer::default())
+    }
+
+    /// As [`GatewayHandle::start`], with somebody who hears what happens. Its tasks are the caller's to end.
+    pub fn start_observed(config: GatewayConfig, shared: Shared, observer: Observer) -> Self {
         let (clients, from_clients) = mpsc::channel(EVENTS);
         let (commands, from_owner) = mpsc::channel(16);
         let (to_hub, from_servers) = mpsc::channel(EVENTS);
         let closings = Arc::new(Notify::new());
         let tasks = TaskTracker::new();
-        let mut hub = Hub::new(config, Instant::now());
+        let mut hub = Hub::new(config, Instant::now()).observed_by(observer);
         hub.begin();
+        hub.tell_states();
         let task = Task {
             hub,
             shared,

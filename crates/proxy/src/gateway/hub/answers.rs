@@ -40,6 +40,7 @@ impl Hub {
             self.end_if_idle(instance);
             return;
         }
+        self.watch_answer(id, &message);
         let limit = self.instances.get(&instance).map_or(0, |instance| instance.plain_limit);
         let small = matches!(message.content, Content::Bytes(_)) && message.envelope.size().chars <= limit;
         if small {
@@ -156,6 +157,7 @@ impl Hub {
     /// Takes a request out that is over.
     pub(super) fn land(&mut self, id: FlightId) -> Option<Flight> {
         let flight = self.flights.remove(id)?;
+        self.tell_observer(&flight);
         if let Some(instance) = flight.instance
             && let Some(state) = self.instances.get_mut(&instance)
         {
@@ -182,6 +184,7 @@ impl Hub {
             }
             return;
         }
+        self.watch_failure(id, code);
         let Some(flight) = self.land(id) else { return };
         self.withdraw_about(id);
         if let Origin::Client(asker) = &flight.origin {
@@ -196,7 +199,7 @@ impl Hub {
 }
 
 /// The client behind a request, also where it does not wait at the moment.
-fn session_of(flight: &Flight) -> Option<SessionId> {
+pub(super) fn session_of(flight: &Flight) -> Option<SessionId> {
     match &flight.origin {
         Origin::Client(asker) => Some(asker.session),
         Origin::Parked(session) => Some(*session),

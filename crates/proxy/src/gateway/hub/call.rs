@@ -8,6 +8,7 @@ use toolway_guard::CallInfo;
 use toolway_wire::Id;
 
 use super::flight::{Deadline, FlightId};
+use super::observing::Watched;
 use super::session::Asker;
 use crate::gateway::message::{Message, SessionId};
 use crate::gateway::translate::Asked;
@@ -61,6 +62,8 @@ pub(super) struct Flight {
     pub(super) sequence: u64,
     /// Questions in the middle of it, where the two sides are of different eras.
     pub(super) round: Option<Box<Round>>,
+    /// What an observer will hear of it.
+    pub(super) watched: Option<Box<Watched>>,
 }
 
 impl Flight {

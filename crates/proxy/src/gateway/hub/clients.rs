@@ -22,6 +22,7 @@ impl Hub {
             ClientEvent::Opened { session, sink, options } => {
                 if !self.ending {
                     self.sessions.insert(session, Session::new(sink, options));
+                    self.observer.session_opened();
                 }
             }
             ClientEvent::Message { session, message } => self.client_message(session, message, None),
@@ -150,6 +151,7 @@ impl Hub {
 
     fn close_session(&mut self, session: SessionId) {
         let Some(state) = self.sessions.remove(&session) else { return };
+        self.observer.session_closed();
         let flights = self.flights.ids(|flight| match &flight.origin {
             Origin::Client(asker) => asker.session == session,
             Origin::Parked(_) | Origin::Hub => false,

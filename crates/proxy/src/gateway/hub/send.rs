@@ -66,6 +66,7 @@ impl Hub {
             deadline: Deadline::new(timeouts.call_idle, timeouts.call_max, self.now),
             sequence: self.sequence,
             round: None,
+            watched: self.watch(&message),
         };
         let Some(flight) = self.take_off(flight) else { return };
         if self.is_up(instance) {
@@ -228,6 +229,7 @@ impl Hub {
             deadline,
             sequence: self.sequence,
             round: None,
+            watched: None,
         };
         let id = self.take_off(flight)?;
         let bytes = make(Digits::of(id.0).as_bytes());
