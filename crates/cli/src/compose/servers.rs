@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolway_config::{LoadOptions, Loader, Problem, Resolved, SettingSource};
-use toolway_proxy::gateway::{ServerConfig, ServerEntry};
+use toolway_config::{LoadOptions, Loader, Problem, Resolved, SettingSource, Standing};
+use toolway_proxy::gateway::{ServerConfig, ServerEntry, Target};
 use toolway_transport::{HttpConfig, fetch};
 
 pub(crate) use ad_hoc::ad_hoc;
@@ -74,9 +74,21 @@ impl Servers {
         names
     }
 
-    /// What is wrong with whole files, and not with an entry of them.
-    pub(crate) fn problems(&self) -> impl Iterator<Item = &Problem> {
-        self.resolved.problems.iter()
+    /// What works in the entry that the name means, and perhaps not as meant.
+    pub(crate) fn warnings(&self, name: &str) -> impl Iterator<Item = &Problem> {
+        let file = self.resolved.entry(name).map(|entry| &entry.place.file);
+        let own = move |problem: &&Problem| {
+            !problem.is_error() && problem.server.as_deref() == Some(name) && Some(&problem.file) == file
+        };
+        self.resolved.problems.iter().filter(own)
+    }
+
+    /// Why the entry that the name means is not approved, where that is so.
+    pub(crate) fn distrust(&self, name: &str) -> Option<&str> {
+        match &self.resolved.entry(name)?.standing {
+            Standing::Untrusted { reason } => Some(reason),
+            _ => None,
+        }
     }
 }
 
@@ -142,5 +154,8 @@ pub(crate) fn with_timeout(config: &Arc<ServerConfig>, timeout: Option<Duration>
     config.timeouts.list = timeout;
     config.timeouts.call_idle = timeout;
     config.timeouts.call_max = config.timeouts.call_max.max(timeout);
+    if let Target::Remote(remote) = &mut config.target {
+        plan::wait_for_calls(&mut remote.http, &config.timeouts);
+    }
     Arc::new(config)
 }

@@ -5,6 +5,7 @@ use toolway_proxy::gateway::{ClientError, OpenError, ServerState, Stage};
 use super::arguments::Wrong;
 use crate::compose::UsageError;
 use crate::exit::{Exit, complain};
+use crate::render::quoted;
 use crate::show::safe;
 
 /// Why not.
@@ -30,7 +31,7 @@ impl Refusal {
 
     /// Says it on stderr. Texts of servers are in it.
     pub(crate) fn tell(&self) -> Exit {
-        if !matches!(self.exit, Exit::Signal(_)) {
+        if !matches!(self.exit, Exit::Signal(_) | Exit::Done) {
             complain(&safe(&self.reason), self.hint.as_deref().map(safe).as_deref());
         }
         self.exit
@@ -40,8 +41,11 @@ impl Refusal {
     pub(crate) fn state(server: &str, state: &ServerState) -> Self {
         let exit = exit_of(state);
         let (reason, hint) = match state {
+            ServerState::Failed { stage: Stage::Configure, reason, hint } => {
+                (format!("server {server:?} cannot be used: {reason}"), hint.clone())
+            }
             ServerState::Failed { stage, reason, hint } => {
-                (format!("server {server:?}: {} failed: {reason}", stage.name()), hint.clone())
+                (format!("server {server:?} failed ({}): {reason}", stage.name()), hint.clone())
             }
             ServerState::NeedsAuth { hint } => {
                 (format!("server {server:?} wants a login"), Some(hint.clone()))
@@ -58,7 +62,7 @@ impl Refusal {
             }
             ServerState::Disabled { by } => (
                 format!("server {server:?} is switched off at {by}"),
-                Some(format!("toolway enable {server}")),
+                Some(format!("toolway enable {}", quoted(server, cfg!(windows)))),
             ),
             ServerState::Shadowed { by } => {
                 (format!("this definition of server {server:?} is not used: that at {by} is"), None)
@@ -82,10 +86,10 @@ impl Refusal {
     /// A request that has no result.
     pub(crate) fn client(server: &str, error: &ClientError) -> Self {
         let (exit, hint) = match error {
-            ClientError::Failed(failure) => match failure.data.as_deref().and_then(status) {
+            ClientError::Failed(_) => (Exit::Ended, None),
+            ClientError::Unanswered(failure) => match failure.data.as_deref().and_then(status) {
                 Some(401 | 403) => (Exit::NotSignedIn, None),
-                Some(_) => (Exit::NotStarted, None),
-                None => (Exit::Ended, None),
+                _ => (Exit::NotStarted, None),
             },
             ClientError::Silent { .. } => {
                 (Exit::NotStarted, Some("raise --timeout to wait longer".to_owned()))
@@ -179,21 +183,19 @@ mod tests {
 
     #[test]
     fn failed_requests_have_the_exit_code_of_their_cause() {
-        let failed = |data: Option<&str>| {
-            ClientError::Failed(toolway_transport::Failure {
-                code: -32000,
-                message: "m".to_owned(),
-                data: data.map(str::to_owned),
-            })
+        let failure = |data: Option<&str>| toolway_transport::Failure {
+            code: -32000,
+            message: "m".to_owned(),
+            data: data.map(str::to_owned),
         };
-        let silent = ClientError::Silent { method: "tools/call".to_owned(), seconds: 1 };
         for (error, code) in [
-            (failed(None), 1),
-            (failed(Some("{\"status\":401}")), 5),
-            (failed(Some("{\"status\":500}")), 4),
-            (failed(Some("\"own data\"")), 1),
-            (silent, 4),
+            (ClientError::Failed(failure(Some("{\"status\":401}"))), 1),
+            (ClientError::Unanswered(failure(None)), 4),
+            (ClientError::Unanswered(failure(Some("{\"status\":401}"))), 5),
+            (ClientError::Unanswered(failure(Some("{\"status\":500}"))), 4),
+            (ClientError::Silent { method: "tools/call".to_owned(), seconds: 1 }, 4),
             (ClientError::Lost("gone".to_owned()), 4),
+            (ClientError::Refused("too large".to_owned()), 1),
         ] {
             assert_eq!(Refusal::client("s", &error).exit.code(), code, "{error:?}");
         }

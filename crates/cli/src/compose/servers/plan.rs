@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolway_config::{
     Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, HeaderCase, InheritEnv, Options, Problem,
@@ -17,6 +18,10 @@ use toolway_transport::environment::environment;
 use toolway_transport::{ChildConfig, HttpConfig, Platform, Roots, supervisor};
 
 use crate::compose::Environment;
+use crate::render::quoted;
+
+/// How much longer than a call its transport waits.
+const MARGIN: Duration = Duration::from_secs(5);
 
 /// Every entry, in the order of the configuration.
 pub(super) fn entries(
@@ -44,17 +49,17 @@ fn plan(
         Standing::Shadowed { by } => return Err(ServerState::Shadowed { by: by.to_string() }),
         Standing::Blocked { policy } => return Err(ServerState::Blocked { policy: policy.clone() }),
         Standing::Disabled { by } => return Err(ServerState::Disabled { by: by.to_string() }),
-        Standing::Untrusted { reason } => {
-            return Err(ServerState::Untrusted { hint: format!("{reason}: toolway trust {}", entry.name) });
-        }
+        Standing::Untrusted { .. } => return Err(ServerState::Untrusted { hint: approve(&entry.name) }),
         Standing::Unset { variables } => return Err(unset(entry, variables, problems)),
         Standing::NeedsInput { inputs } => return Err(ServerState::NeedsInput { inputs: inputs.clone() }),
     }
     let expanded = entry.expand(machine).map_err(|problems| invalid(&problems.iter().collect::<Vec<_>>()))?;
-    for warning in &expanded.warnings {
-        tracing::warn!("{warning}");
-    }
     config(expanded, own).map(Arc::new)
+}
+
+/// The command that approves a server.
+fn approve(name: &str) -> String {
+    format!("toolway trust {}", quoted(name, cfg!(windows)))
 }
 
 /// What is wrong with this very entry, errors only.
@@ -95,16 +100,21 @@ fn unset(entry: &Entry, variables: &[String], problems: &[Problem]) -> ServerSta
 
 /// The gateway's settings of a server whose placeholders are replaced.
 fn config(expanded: Expanded, own: &Environment) -> Result<ServerConfig, ServerState> {
+    let options = expanded.options;
+    let timeouts = timeouts(&options);
     let target = match expanded.target {
         ExpandedTarget::Stdio(stdio) => Target::Child(child(stdio, own)),
-        ExpandedTarget::Remote(remote) => Target::Remote(self::remote(remote)?),
+        ExpandedTarget::Remote(remote) => {
+            let mut remote = self::remote(remote)?;
+            wait_for_calls(&mut remote.http, &timeouts);
+            Target::Remote(remote)
+        }
     };
-    let options = expanded.options;
     Ok(ServerConfig {
         name: expanded.name,
         target,
         digest: expanded.digest,
-        timeouts: timeouts(&options),
+        timeouts,
         required: options.required.unwrap_or(false),
         lazy: options.lazy.unwrap_or(false),
         share: match options.share.unwrap_or_default() {
@@ -177,6 +187,13 @@ pub(super) fn child_target(
     let env = environment(own.all(), given, inherit, Platform::CURRENT).variables;
     let supervise = supervisor::own_binary().ok();
     ChildTarget { command, child: ChildConfig { program: PathBuf::new(), args, env, cwd, supervise } }
+}
+
+/// HTTP waits no shorter than a call may take: what is too long is said by who knows the call, not by its transport.
+pub(super) fn wait_for_calls(http: &mut HttpConfig, timeouts: &Timeouts) {
+    let least = timeouts.call_idle.max(timeouts.startup) + MARGIN;
+    http.timeout = http.timeout.max(least);
+    http.sse_read_timeout = http.sse_read_timeout.max(least);
 }
 
 fn remote(remote: ExpandedRemote) -> Result<RemoteTarget, ServerState> {
