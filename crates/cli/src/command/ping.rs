@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolway_proxy::gateway::{ServerConfig, ServerState};
 
-use super::shell::{Refusal, Shell, Started, Wanted, exit_of, start_all, told};
+use super::shell::{Choice, Refusal, Shell, Started, Wanted, exit_of, start_all, told};
 use crate::args::PingArgs;
 use crate::exit::Exit;
 use crate::show::safe;
@@ -32,7 +32,7 @@ fn ping(args: &PingArgs) -> Result<Exit, Refusal> {
         return Err(Refusal::usage(format!("SERVER {name:?} stands beside --command or --url")));
     } else if given || args.server.is_some() {
         let words: Vec<String> = args.server.iter().cloned().collect();
-        let (config, _) = shell.choose(&args.ad_hoc, &args.sources, &words)?;
+        let Choice { config, .. } = shell.choose(&args.ad_hoc, &args.sources, &words)?;
         vec![Asked { name: config.name.clone(), plan: Ok(config) }]
     } else {
         let entries = shell.servers(&args.sources)?.entries;

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use toolway_proxy::gateway::RawLists;
 
-use super::shell::{Refusal, Shell, definitions, told};
+use super::shell::{Choice, Refusal, Shell, definitions, told};
 use crate::args::ReadArgs;
 use crate::exit::Exit;
 use crate::show::{Shown, one_line, safe, show_block};
@@ -20,7 +20,7 @@ pub(super) fn run(args: &ReadArgs) -> Exit {
 
 fn read(args: &ReadArgs) -> Result<Exit, Refusal> {
     let shell = Shell::new(&args.talk)?;
-    let (config, words) = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
+    let Choice { config, words, .. } = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
     let Some(uri) = words.first() else {
         let lists = Shell::block_on(async {
             let mut session = shell.open(&config).await?;
