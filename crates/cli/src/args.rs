@@ -2,6 +2,7 @@
 //! environment beneath them.
 
 mod doctor;
+mod manage;
 mod saved;
 mod shell;
 
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use manage::{AddArgs, ExportArgs, ImportArgs, ScopeArgs, ServerArgs};
 pub(crate) use saved::{PurgeArgs, SavedArgs, SavedCommand, SearchArgs, ShowArgs};
 pub(crate) use shell::{
     AdHocArgs, CallArgs, CompletionsArgs, ListArgs, ManArgs, PingArgs, PromptArgs, ReadArgs, SourceArgs,
@@ -50,6 +52,18 @@ pub(crate) enum Command {
     Prompt(PromptArgs),
     /// Ask servers for a sign of life.
     Ping(PingArgs),
+    /// Take over the servers that other clients have.
+    Import(ImportArgs),
+    /// Write Toolway's servers to the file of a client.
+    Export(ExportArgs),
+    /// Add a server.
+    Add(AddArgs),
+    /// Remove a server.
+    Remove(ServerArgs),
+    /// Switch a server on.
+    Enable(ServerArgs),
+    /// Switch a server off.
+    Disable(ServerArgs),
     /// Say why an agent does not have a tool, layer by layer, and what to do.
     Doctor(DoctorArgs),
     /// Print what makes a shell complete this program's commands.

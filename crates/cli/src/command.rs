@@ -5,6 +5,7 @@ mod completions;
 mod doctor;
 mod list;
 mod man;
+mod manage;
 mod ping;
 mod prompt;
 mod query;
@@ -34,6 +35,12 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Read(args) => Ok(read::run(&args)),
         Command::Prompt(args) => Ok(prompt::run(&args)),
         Command::Ping(args) => Ok(ping::run(&args)),
+        Command::Import(args) => Ok(manage::import(&args)),
+        Command::Export(args) => Ok(manage::export(&args)),
+        Command::Add(args) => Ok(manage::add(&args)),
+        Command::Remove(args) => Ok(manage::remove(&args)),
+        Command::Enable(args) => Ok(manage::switch(&args, true)),
+        Command::Disable(args) => Ok(manage::switch(&args, false)),
         Command::Doctor(args) => Ok(doctor::run(&args)),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

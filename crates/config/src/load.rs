@@ -213,10 +213,8 @@ impl Loader {
                 }
             }
         }
-        if wants(SettingSource::Team) {
-            if let Some(url) = locate::team_url(environment) {
-                self.team(url, options.team_document.as_ref(), loading);
-            }
+        if let Some(url) = locate::team_url(environment).filter(|_| wants(SettingSource::Team)) {
+            self.team(url, options.team_document.as_ref(), loading);
         }
     }
 

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
@@ -28,7 +29,15 @@ const LINKS: usize = 40;
 #[derive(Debug)]
 pub struct Watch {
     signals: SyncSender<Signal>,
-    files: Arc<Mutex<Vec<PathBuf>>>,
+    /// Taken when the watch is dropped: the thread ends when there are none.
+    files: Option<Arc<Mutex<Vec<PathBuf>>>>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.files = None;
+        self.signals.try_send(Signal::Files).ok();
+    }
 }
 
 /// What wakes the watching thread.
@@ -42,7 +51,8 @@ enum Signal {
 
 impl Watch {
     /// Calls `changed`, on a thread of its own, each time that one of the files has changed and all have then held
-    /// still for `settle`. Files and directories need not be there yet.
+    /// still for `settle`. Files and directories need not be there yet. What changed before this returns is not told: load
+    /// once more then.
     pub fn start(
         files: Vec<PathBuf>,
         settle: Duration,
@@ -52,86 +62,97 @@ impl Watch {
         let (signals, receiver) = sync_channel(1);
         let shown = files.first().cloned().unwrap_or_default();
         let files = Arc::new(Mutex::new(files));
-        let told = Told { signals: signals.clone(), files: Arc::clone(&files) };
+        let told = Told {
+            signals: signals.clone(),
+            files: Arc::downgrade(&files),
+            stale: Arc::new(AtomicBool::new(true)),
+        };
         let watching = Watching::new(told, settle);
         std::thread::Builder::new()
             .name("config-watch".to_owned())
             .spawn(move || watching.run(&receiver, changed))
             .map_err(|error| ConfigError::io("watch", &shown, error))?;
-        Ok(Self { signals, files })
+        Ok(Self { signals, files: Some(files) })
     }
 
     /// Watches these files from now on.
     pub fn set(&self, files: Vec<PathBuf>) {
-        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files;
+        if let Some(own) = &self.files {
+            *own.lock().unwrap_or_else(PoisonError::into_inner) = files;
+        }
         // If one waits already, then the thread looks at the files anyway.
         self.signals.try_send(Signal::Files).ok();
     }
 }
 
-/// What the system's watcher calls.
+/// What the system's watcher is told with. It holds the files weakly, as the thread does: the watch is gone when
+/// nobody else holds them.
 #[derive(Debug, Clone)]
 struct Told {
     signals: SyncSender<Signal>,
-    files: Arc<Mutex<Vec<PathBuf>>>,
+    files: Weak<Mutex<Vec<PathBuf>>>,
+    /// A directory came or went: what watches it watches nothing any more.
+    stale: Arc<AtomicBool>,
 }
 
 impl Told {
-    fn files(&self) -> Vec<PathBuf> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// `None`: the watch was dropped.
+    fn files(&self) -> Option<Vec<PathBuf>> {
+        let files = self.files.upgrade()?;
+        let files = files.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(files.clone())
+    }
+
+    fn event(&self, event: &notify::Result<notify::Event>) {
+        let Some(files) = self.files() else { return };
+        let everything = [PathBuf::from("/")];
+        let paths = match event {
+            // Reading is no change.
+            Ok(event) if event.kind.is_access() => return,
+            Ok(event) if !event.paths.is_empty() => event.paths.as_slice(),
+            Ok(_) | Err(_) => everything.as_slice(),
+        };
+        let links: Vec<PathBuf> = files.iter().flat_map(|file| chain(file)).collect();
+        let mut concerned = false;
+        for path in paths {
+            for link in links.iter().filter(|link| link.starts_with(path)) {
+                concerned = true;
+                if link != path {
+                    self.stale.store(true, Ordering::SeqCst);
+                }
+            }
+        }
+        if concerned && let Err(TrySendError::Disconnected(_)) = self.signals.try_send(Signal::Touched) {
+            tracing::trace!("the watch is gone");
+        }
     }
 }
 
 /// The watching thread's state.
 #[derive(Debug)]
 struct Watching {
-    told: WeakTold,
+    told: Told,
     settle: Duration,
     watcher: Option<RecommendedWatcher>,
     directories: BTreeSet<PathBuf>,
     stamps: Vec<(PathBuf, Option<Stamp>)>,
 }
 
-/// The thread must not hold its own sender, or it would never hear that the watch is gone; the system's watcher holds
-/// one, and belongs to the thread. So the end is known by the files, which nobody else holds then.
-#[derive(Debug)]
-struct WeakTold {
-    files: std::sync::Weak<Mutex<Vec<PathBuf>>>,
-}
-
 impl Watching {
     fn new(told: Told, settle: Duration) -> Self {
-        let weak = WeakTold { files: Arc::downgrade(&told.files) };
-        let files = told.files();
-        let watched = Arc::downgrade(&told.files);
-        let signals = told.signals;
-        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let Some(files) = watched.upgrade() else { return };
-            let concerns = match &event {
-                // Reading is no change.
-                Ok(event) if event.kind.is_access() => false,
-                Ok(event) => {
-                    let files = files.lock().unwrap_or_else(PoisonError::into_inner);
-                    event.paths.is_empty() || event.paths.iter().any(|path| concerns(path, &files))
-                }
-                Err(_) => true,
-            };
-            if concerns && let Err(TrySendError::Disconnected(_)) = signals.try_send(Signal::Touched) {
-                tracing::trace!("the watch is gone");
-            }
-        });
-        let watcher = watcher.inspect_err(|error| tracing::warn!(%error, "files are polled")).ok();
-        let mut this = Self { told: weak, settle, watcher, directories: BTreeSet::new(), stamps: Vec::new() };
-        this.stamps = stamps(&files);
+        let files = told.files().unwrap_or_default();
+        told.stale.store(true, Ordering::SeqCst);
+        let mut this = Self { told, settle, watcher: None, directories: BTreeSet::new(), stamps: Vec::new() };
         this.directories(&files);
+        this.stamps = stamps(&files);
         this
     }
 
     fn run(mut self, receiver: &Receiver<Signal>, mut changed: impl FnMut()) {
-        let patience = if self.watcher.is_some() { SELDOM } else { OFTEN };
         loop {
+            let patience = if self.watcher.is_some() { SELDOM } else { OFTEN };
             let signal = receiver.recv_timeout(patience);
-            let Some(files) = self.files() else { return };
+            let Some(files) = self.told.files() else { return };
             if let Err(RecvTimeoutError::Disconnected) = signal {
                 return;
             }
@@ -152,49 +173,63 @@ impl Watching {
         }
     }
 
-    /// `None`: the watch was dropped.
-    fn files(&self) -> Option<Vec<PathBuf>> {
-        let files = self.told.files.upgrade()?;
-        let files = files.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(files.clone())
-    }
-
     /// Waits until the files hold still, and says whether they have changed since they were last told.
     fn settled(&mut self, receiver: &Receiver<Signal>, files: &[PathBuf]) -> bool {
         let mut before = stamps(files);
-        if before == self.stamps && receiver.recv_timeout(self.settle).is_err() {
-            // An event may come before what it tells can be seen.
+        if before == self.stamps {
+            // An event may come before what it tells of can be seen.
+            receiver.recv_timeout(self.settle).ok();
             before = stamps(files);
         }
         if before == self.stamps {
             return false;
         }
         for _ in 0..BURSTS {
-            receiver.recv_timeout(self.settle).ok();
+            // Until nothing more comes.
+            let mut signals = (0..BURSTS).map(|_| receiver.recv_timeout(self.settle));
+            while signals.next().is_some_and(|signal| signal.is_ok()) {}
+            // Watched first and looked at then, so that nothing falls between the two.
+            self.directories(files);
             let now = stamps(files);
             if now == before {
                 break;
             }
             before = now;
         }
-        self.directories(files);
         let changed = before != self.stamps;
         self.stamps = before;
         changed
     }
 
-    /// Watches the directories that matter now. One that was removed and made again is another one, so those that are
-    /// gone are forgotten.
+    /// Watches the directories that matter now. Once one of them has come or gone, all are watched anew: the system
+    /// tells of directories late, and a watch over one that was made again would be taken for the old one.
     fn directories(&mut self, files: &[PathBuf]) {
-        let wanted: BTreeSet<PathBuf> = files.iter().flat_map(|file| directories(file)).collect();
-        let Some(watcher) = &mut self.watcher else { return };
-        for gone in self.directories.difference(&wanted) {
-            watcher.unwatch(gone).ok();
+        for _ in 0..BURSTS {
+            let wanted: BTreeSet<PathBuf> = files.iter().flat_map(|file| directories(file)).collect();
+            let stale = self.told.stale.swap(false, Ordering::SeqCst);
+            if wanted == self.directories && !stale {
+                return;
+            }
+            // Asked again afterwards: something may have been made before it was watched.
+            self.watch(wanted, stale);
         }
-        for directory in &wanted {
-            // Said again for those that are watched: it does no harm, and finds a directory that was replaced.
-            if let Err(error) = watcher.watch(directory, RecursiveMode::NonRecursive) {
-                tracing::debug!(%error, directory = %directory.display(), "a directory is not watched");
+    }
+
+    fn watch(&mut self, wanted: BTreeSet<PathBuf>, anew: bool) {
+        if anew {
+            self.directories.clear();
+            let told = self.told.clone();
+            let watcher = notify::recommended_watcher(move |event| told.event(&event));
+            self.watcher = watcher.inspect_err(|error| tracing::warn!(%error, "files are polled")).ok();
+        }
+        if let Some(watcher) = &mut self.watcher {
+            for gone in self.directories.difference(&wanted) {
+                watcher.unwatch(gone).ok();
+            }
+            for directory in wanted.difference(&self.directories) {
+                if let Err(error) = watcher.watch(directory, RecursiveMode::NonRecursive) {
+                    tracing::debug!(%error, directory = %directory.display(), "a directory is not watched");
+                }
             }
         }
         self.directories = wanted;
@@ -203,11 +238,6 @@ impl Watching {
 
 fn stamps(files: &[PathBuf]) -> Vec<(PathBuf, Option<Stamp>)> {
     files.iter().map(|file| (file.clone(), Stamp::of(file))).collect()
-}
-
-/// Whether an event at a path may mean one of the files: it is one, is above one, or is where a link leads.
-fn concerns(path: &Path, files: &[PathBuf]) -> bool {
-    files.iter().any(|file| chain(file).iter().any(|link| link.starts_with(path)))
 }
 
 /// The path, and where its links lead, one after the other.
@@ -222,10 +252,10 @@ fn chain(file: &Path) -> Vec<PathBuf> {
         }
         paths.push(next);
     }
-    if let Ok(real) = file.canonicalize() {
-        if !paths.contains(&real) {
-            paths.push(real);
-        }
+    if let Ok(real) = file.canonicalize()
+        && !paths.contains(&real)
+    {
+        paths.push(real);
     }
     paths
 }

@@ -17,7 +17,9 @@ fn writers_do_not_lose_each_others_approvals() {
             })
         })
         .collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
     let store = TrustStore::read(&path).unwrap();
     let names: Vec<_> = store.approvals().iter().map(|approval| approval.name.as_str()).collect();
     assert_eq!(names, ["0", "1", "2", "3", "4", "5", "6", "7"]);

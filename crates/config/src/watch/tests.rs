@@ -61,7 +61,7 @@ fn directories_may_come_and_go() {
     let below = dir.path().join("a/b");
     let file = below.join("mcp.json");
     let (_watch, changes) = watch(&[&file]);
-    for _ in 0..2 {
+    for _ in 0..4 {
         fs::create_dir_all(&below).unwrap();
         fs::write(&file, "1").unwrap();
         told(&changes);
@@ -122,4 +122,13 @@ fn many_writes_are_told_as_one() {
     }
     told(&changes);
     assert!(changes.try_iter().count() < 20);
+}
+
+#[test]
+fn the_thread_ends_with_the_watch() {
+    let dir = tempfile::tempdir().unwrap();
+    let (watch, changes) = watch(&[&dir.path().join("f")]);
+    drop(watch);
+    let ended = changes.recv_timeout(PATIENCE);
+    assert_eq!(ended, Err(RecvTimeoutError::Disconnected));
 }
