@@ -29,8 +29,7 @@ fn call(args: &CallArgs) -> Result<Exit, Refusal> {
         answer
     })?;
     if shell.json {
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{result:#}")?;
+        shell.print_json(&result)?;
         return Ok(exit(&result));
     }
     let shelf = shell.shelf(args.save_to.as_deref(), &[&choice.config.name, tool]);

@@ -73,12 +73,10 @@ fn ping(args: &PingArgs) -> Result<Exit, Refusal> {
 }
 
 fn print(shell: &Shell, answers: &[(String, ServerState, Option<Started>)]) -> Result<(), Refusal> {
-    let mut out = std::io::stdout().lock();
     if shell.json {
         let servers: Vec<Value> =
             answers.iter().map(|(name, state, answer)| described(name, state, answer.as_ref())).collect();
-        writeln!(out, "{:#}", json!({ "schema": 1, "servers": servers }))?;
-        return Ok(());
+        return shell.print_json(&json!({ "schema": 1, "servers": servers }));
     }
     for (name, state, answer) in answers {
         let line = match answer.as_ref().and_then(|answer| Some((answer.ping?, answer.negotiated.as_ref()?)))
@@ -93,8 +91,7 @@ fn print(shell: &Shell, answers: &[(String, ServerState, Option<Started>)]) -> R
             }
             None => format!("{name}: {state}"),
         };
-        let line = if shell.terminal.out { safe(&line).into_owned() } else { line };
-        writeln!(out, "{line}")?;
+        shell.print(&format!("{line}\n"))?;
     }
     Ok(())
 }

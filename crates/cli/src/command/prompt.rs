@@ -38,7 +38,7 @@ fn prompt(args: &PromptArgs) -> Result<Exit, Refusal> {
         result
     })?;
     if shell.json {
-        writeln!(std::io::stdout().lock(), "{result:#}")?;
+        shell.print_json(&result)?;
         return Ok(Exit::Done);
     }
     let messages = result.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -81,10 +81,9 @@ async fn one(
 }
 
 fn list(shell: &Shell, prompts: &[Definition], notes: &[String]) -> Result<Exit, Refusal> {
-    let mut out = std::io::stdout().lock();
     if shell.json {
         let raw: Vec<&Value> = prompts.iter().map(|own| &own.value).collect();
-        writeln!(out, "{:#}", json!({ "schema": 1, "prompts": raw, "notes": notes }))?;
+        shell.print_json(&json!({ "schema": 1, "prompts": raw, "notes": notes }))?;
         return Ok(Exit::Done);
     }
     let rows: Vec<Vec<String>> = prompts
@@ -102,7 +101,7 @@ fn list(shell: &Shell, prompts: &[Definition], notes: &[String]) -> Result<Exit,
     if rows.is_empty() {
         writeln!(std::io::stderr().lock(), "note: there are no prompts").ok();
     }
-    out.write_all(columns(&[Align::Left, Align::Left, Align::Left], &rows).as_bytes())?;
+    shell.print(&columns(&[Align::Left; 3], &rows))?;
     for note in notes {
         writeln!(std::io::stderr().lock(), "note: {}", safe(note)).ok();
     }

@@ -98,7 +98,6 @@ fn note(text: &str) {
 }
 
 fn print(shell: &Shell, offers: &[Offer], named: bool) -> Result<Exit, Refusal> {
-    let mut out = std::io::stdout().lock();
     if shell.json {
         let servers: Vec<Value> = offers
             .iter()
@@ -107,7 +106,7 @@ fn print(shell: &Shell, offers: &[Offer], named: bool) -> Result<Exit, Refusal> 
                 json!({ "name": offer.name, "tools": tools, "notes": offer.notes })
             })
             .collect();
-        writeln!(out, "{:#}", json!({ "schema": 1, "servers": servers }))?;
+        shell.print_json(&json!({ "schema": 1, "servers": servers }))?;
         return Ok(Exit::Done);
     }
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -135,16 +134,15 @@ fn print(shell: &Shell, offers: &[Offer], named: bool) -> Result<Exit, Refusal> 
             *summary = one_line(summary, most);
         }
     }
-    out.write_all(columns(&[Align::Left; 3], &rows).as_bytes())?;
+    shell.print(&columns(&[Align::Left; 3], &rows))?;
     Ok(Exit::Done)
 }
 
 /// One tool, whole.
 fn one(shell: &Shell, choice: &Choice<'_>, offer: &Offer, tool: &str) -> Result<Exit, Refusal> {
     let found = find_tool(choice, tool, &offer.tools)?;
-    let mut out = std::io::stdout().lock();
     if shell.json {
-        writeln!(out, "{:#}", found.value)?;
+        shell.print_json(&found.value)?;
         return Ok(Exit::Done);
     }
     let mut page = format!("{} {}\n", offer.name, found.name());
@@ -158,7 +156,6 @@ fn one(shell: &Shell, choice: &Choice<'_>, offer: &Offer, tool: &str) -> Result<
     }
     write!(page, "\ntoolway call {} {}{}\n", choice.spelled, found.name(), found.example())
         .unwrap_or_default();
-    let page = if shell.terminal.out { safe(&page) } else { page.into() };
-    out.write_all(page.as_bytes())?;
+    shell.print(&page)?;
     Ok(Exit::Done)
 }

@@ -23,7 +23,7 @@ use crate::compose::servers::{Servers, ad_hoc, with_timeout};
 use crate::compose::{Environment, UsageError, cache_dir};
 use crate::exit::Exit;
 use crate::render::quoted;
-use crate::show::{Shelf, Terminal, safe};
+use crate::show::{Shelf, Terminal, json, safe};
 use crate::{logs, units};
 
 /// The stack of our small threads.
@@ -203,6 +203,17 @@ impl Shell {
         // A thread may still wait for a line of the person: it ends with the process.
         runtime.shutdown_background();
         done
+    }
+
+    /// Prints JSON to stdout.
+    pub(crate) fn print_json(&self, value: &Value) -> Result<(), Refusal> {
+        Ok(std::io::stdout().lock().write_all(json(value, self.terminal.out).as_bytes())?)
+    }
+
+    /// Prints a page to stdout, whatever texts of servers are in it.
+    pub(crate) fn print(&self, page: &str) -> Result<(), Refusal> {
+        let page = if self.terminal.out { safe(page) } else { page.into() };
+        Ok(std::io::stdout().lock().write_all(page.as_bytes())?)
     }
 
     pub(crate) fn interrupts(&self) -> &Interrupts {
