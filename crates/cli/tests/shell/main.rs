@@ -3,6 +3,7 @@
 
 mod calls;
 mod configured;
+mod doctor;
 mod interpolation;
 mod listing;
 mod pages;

@@ -199,7 +199,7 @@ impl Hub {
 }
 
 /// The client behind a request, also where it does not wait at the moment.
-fn session_of(flight: &Flight) -> Option<SessionId> {
+pub(super) fn session_of(flight: &Flight) -> Option<SessionId> {
     match &flight.origin {
         Origin::Client(asker) => Some(asker.session),
         Origin::Parked(session) => Some(*session),

@@ -88,7 +88,7 @@ impl Hub {
     /// It is over.
     pub(super) fn tell_observer(&self, flight: &Flight) {
         let Some(watched) = &flight.watched else { return };
-        let Some(session) = self.session_of(flight) else { return };
+        let Some(session) = super::answers::session_of(flight) else { return };
         let server = flight.instance.and_then(|instance| self.instances.get(&instance));
         let modern = match &flight.origin {
             Origin::Client(asker) => asker.modern.as_ref().map(|modern| &modern.client),
