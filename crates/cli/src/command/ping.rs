@@ -1,6 +1,5 @@
 //! `toolway ping`: a sign of life of one server, or of all.
 
-use std::io::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -9,7 +8,6 @@ use toolway_proxy::gateway::{ServerConfig, ServerState};
 use super::shell::{Choice, Refusal, Shell, Started, Wanted, exit_of, start_all, told};
 use crate::args::PingArgs;
 use crate::exit::Exit;
-use crate::show::safe;
 
 /// Which exit stands above which, where servers differ.
 const WORST_FIRST: [Exit; 4] = [Exit::NotStarted, Exit::NotSignedIn, Exit::Untrusted, Exit::Usage];
