@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::environment::{Environment, Platform};
 
 /// A password manager may ask a person.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How often the end of a command is looked for once it has closed its output.
 const LOOK: Duration = Duration::from_millis(10);
 /// A value is not longer than this.

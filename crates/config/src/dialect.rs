@@ -34,7 +34,7 @@ pub enum Dialect {
     Roo,
     /// Zed.
     Zed,
-    /// OpenCode.
+    /// `OpenCode`.
     OpenCode,
     /// Goose.
     Goose,
@@ -195,11 +195,10 @@ impl Dialect {
             }
             Self::VsCode => &[EnvColon, Places, Input],
             Self::ClaudeCode => &[EnvColon, Braces],
-            Self::Gemini | Self::Qwen => &[Dollar, Braces],
             Self::Windsurf | Self::Roo => &[EnvColon],
             Self::OpenCode => &[EnvColon, Braces, Places, BareEnv, BareFile],
             Self::Kiro | Self::AmazonQ => &[Braces],
-            Self::Crush => &[Dollar, Braces],
+            Self::Gemini | Self::Qwen | Self::Crush => &[Dollar, Braces],
             Self::Pi => &[Braces, DollarEnv, Bang],
             Self::Plugin => &[PluginPlaces, EnvColon, Braces, Places, Input],
             Self::AgentPlugin => &[PluginPlaces],

@@ -21,6 +21,7 @@ mod own;
 mod plugins;
 mod policy;
 mod problem;
+mod schema;
 mod sensitive;
 mod servers;
 mod settled;
@@ -28,6 +29,7 @@ mod source;
 mod template;
 mod tree;
 mod trust;
+mod watch;
 
 pub use clients::{
     CLIENTS, Client, ClientFile, ExportLine, ExportOutcome, ExportPlan, Found, Home, ImportLine,
@@ -39,7 +41,7 @@ pub use definition::{
     RemoteTarget, Share, StdioTarget, Target, Text, Tls, ToolOptions,
 };
 pub use dialect::{Dialect, Field, Syntax};
-pub use edit::{Change, Edited, Written, edit, edit_file};
+pub use edit::{Audience, Change, Edited, Written, edit, edit_file};
 pub use entry::{Entry, FileReport, FileStatus, Place, Standing};
 pub use environment::{Environment, Platform};
 pub use error::ConfigError;
@@ -53,6 +55,8 @@ pub use own::{
 };
 pub use policy::{Policy, Rule};
 pub use problem::{Position, Problem, Severity};
+pub use schema::json_schema;
 pub use source::{SettingSource, Source};
 pub use tree::{Format, Key, MAX_BYTES, MAX_DEPTH, Node, Value, read, read_bytes, read_tolerant};
 pub use trust::{Approval, TrustStore, Verdict};
+pub use watch::Watch;

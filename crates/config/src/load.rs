@@ -76,8 +76,8 @@ impl Resolved {
         named().find(|entry| !lost(entry)).or_else(|| named().next())
     }
 
-    /// The files whose change changes the result: those that were looked at, whether they are there or not, the
-    /// approvals, and the files of variables.
+    /// The files whose change changes the result: those that were looked at, whether they are there or not, and the
+    /// approvals.
     pub fn watched(&self) -> Vec<PathBuf> {
         let files = self.files.iter().map(|file| file.path.clone());
         let mut paths: Vec<PathBuf> = files.chain([self.trust_file.clone()]).collect();
@@ -121,11 +121,12 @@ impl Loader {
     pub fn load(&mut self, options: &LoadOptions, environment: &Environment) -> Resolved {
         let root = locate::project_root(&environment.cwd);
         let mut loading = Loading::default();
-        let policy = self.policy(options, environment, &mut loading);
+        let (policy, managed) = self.policy(options, environment, &mut loading);
         for (source, map) in [(Source::PerSend, &options.per_send), (Source::Inline, &options.inline)] {
             let map = read_inline(map);
             loading.layer(source, PathBuf::new(), Dialect::Inline, map);
         }
+        loading.layers.extend(managed);
         for path in options.files.iter().rev() {
             self.file(locate::named_file(path, environment), true, &mut loading);
         }
@@ -148,9 +149,15 @@ impl Loader {
         Resolved { entries, problems: all, files, policy, root, trust_file }
     }
 
-    /// The administrator's policy, which holds whatever is loaded. A file that cannot be read closes everything.
-    fn policy(&mut self, options: &LoadOptions, environment: &Environment, loading: &mut Loading) -> Policy {
-        let Some(path) = locate::managed_file(environment) else { return Policy::default() };
+    /// The administrator's policy, which holds whatever is loaded, and the servers beside it where they are asked for.
+    /// A file that cannot be read closes everything.
+    fn policy(
+        &mut self,
+        options: &LoadOptions,
+        environment: &Environment,
+        loading: &mut Loading,
+    ) -> (Policy, Option<Layer>) {
+        let Some(path) = locate::managed_file(environment) else { return (Policy::default(), None) };
         let candidate =
             Candidate { path: path.clone(), source: Source::Mdm, dialect: Dialect::Toolway, own: true };
         let mut own = Loading::default();
@@ -161,19 +168,17 @@ impl Loader {
         });
         let wanted = options.files.is_empty() && options.sources.contains(&SettingSource::Mdm);
         // What is absent is only told where it was asked for.
-        let absent = own.files.iter().all(|report| report.status == FileStatus::Absent);
-        if wanted || !absent {
+        if wanted || own.files.iter().any(|report| report.status != FileStatus::Absent) {
             loading.files.append(&mut own.files);
         }
         loading.problems.append(&mut own.problems);
         if let Some(problem) = failed {
-            return Policy::closed(&path, &problem);
+            return (Policy::closed(&path, &problem), None);
         }
-        let Some(content) = content else { return Policy::default() };
-        if wanted {
-            loading.layer(Source::Mdm, path, Dialect::Toolway, content.map);
-        }
-        content.policy.unwrap_or_default()
+        let Some(content) = content else { return (Policy::default(), None) };
+        let entries = content.map.entries;
+        let layer = Layer { source: Source::Mdm, file: path, dialect: Dialect::Toolway, entries };
+        (content.policy.unwrap_or_default(), wanted.then_some(layer))
     }
 
     fn sources(
@@ -208,10 +213,8 @@ impl Loader {
                 }
             }
         }
-        if wants(SettingSource::Team) {
-            if let Some(url) = locate::team_url(environment) {
-                self.team(url, options.team_document.as_ref(), loading);
-            }
+        if let Some(url) = locate::team_url(environment).filter(|_| wants(SettingSource::Team)) {
+            self.team(url, options.team_document.as_ref(), loading);
         }
     }
 

@@ -81,10 +81,9 @@ impl Plugins {
         let plugin = named.filter(|name| is_plain(name)).unwrap_or(&own_name).to_owned();
         let source = Source::Plugin { plugin: plugin.clone(), root: dir.to_path_buf() };
         let mut place = Placing { plugins: self, source, dir, plugin };
-        if let (Some(node), Some(path)) = (&node, &manifest) {
-            if let Some(servers) = node.get("mcpServers") {
-                place.manifest(servers, path);
-            }
+        let servers = node.as_ref().and_then(|node| node.get("mcpServers"));
+        if let (Some(servers), Some(path)) = (servers, &manifest) {
+            place.manifest(servers, path);
         }
         for name in BESIDE {
             let path = dir.join(name);
@@ -126,14 +125,15 @@ impl Placing<'_> {
     /// `mcpServers` of a manifest: a path, an object, or a list of those.
     fn manifest(&mut self, servers: &Node, path: &Path) {
         match &servers.value {
-            Value::String(named) => match self.inside(named) {
-                Some(file) => self.file(&file),
-                None => {
+            Value::String(named) => {
+                if let Some(file) = self.inside(named) {
+                    self.file(&file);
+                } else {
                     let problem = Problem::error("the path of the servers leads out of the plugin")
                         .hint("it must be relative, without \"..\", and lead to a file of the plugin");
                     self.plugins.problems.push(problem.file(path).at(servers.at).field("mcpServers"));
                 }
-            },
+            }
             Value::Array(items) => {
                 for item in items {
                     self.manifest(item, path);

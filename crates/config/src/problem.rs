@@ -114,15 +114,9 @@ impl Problem {
 
     /// All but place and hint: `server "x": field: message`.
     pub fn text(&self) -> String {
-        let mut text = String::new();
-        if let Some(server) = &self.server {
-            text.push_str(&format!("server {server:?}: "));
-        }
-        if let Some(field) = &self.field {
-            text.push_str(&format!("{field}: "));
-        }
-        text.push_str(&self.message);
-        text
+        let server = self.server.as_ref().map(|server| format!("server {server:?}: ")).unwrap_or_default();
+        let field = self.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
+        format!("{server}{field}{}", self.message)
     }
 }
 

@@ -113,28 +113,20 @@ fn shown(text: &Text, dialect: Dialect, field: Field, name: &str) -> String {
     let pieces = template::parse(text.raw(), dialect, field)
         .unwrap_or_else(|_| vec![Piece::Literal(text.raw().to_owned())]);
     let hidden = field == Field::Headers || secret_name(name);
-    let mut out = String::new();
-    for piece in pieces {
-        match piece {
-            Piece::Literal(literal) => out.push_str(&literal_shown(&literal, field, hidden)),
-            Piece::Variable { name, default: None } => out.push_str(&format!("${{{name}}}")),
-            Piece::Variable { name, default: Some(default) } => {
-                let default = if hidden || secret_name(&name) {
-                    REDACTED.to_owned()
-                } else {
-                    literal_shown(&default, field, false)
-                };
-                out.push_str(&format!("${{{name}:-{default}}}"));
-            }
-            Piece::Known(known) => out.push_str(&format!("${{{}}}", known.name())),
-            Piece::Input(id) => out.push_str(&format!("${{input:{id}}}")),
-            Piece::Command(command) => {
-                out.push_str(&format!("${{command:{}}}", Redactor::known().redact(&command)))
-            }
-            Piece::File(path) => out.push_str(&format!("{{file:{path}}}")),
+    let piece = |piece: Piece| match piece {
+        Piece::Literal(literal) => literal_shown(&literal, field, hidden),
+        Piece::Variable { name, default: None } => format!("${{{name}}}"),
+        Piece::Variable { name, default: Some(default) } => {
+            let secret = hidden || secret_name(&name);
+            let default = if secret { REDACTED.to_owned() } else { literal_shown(&default, field, false) };
+            format!("${{{name}:-{default}}}")
         }
-    }
-    out
+        Piece::Known(known) => format!("${{{}}}", known.name()),
+        Piece::Input(id) => format!("${{input:{id}}}"),
+        Piece::Command(command) => format!("${{command:{}}}", Redactor::known().redact(&command)),
+        Piece::File(path) => format!("{{file:{path}}}"),
+    };
+    pieces.into_iter().map(piece).collect()
 }
 
 fn literal_shown(literal: &str, field: Field, hidden: bool) -> String {

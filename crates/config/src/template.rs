@@ -122,15 +122,15 @@ fn placeholder(text: &str, dialect: Dialect) -> Result<(Piece, usize), Malformed
         };
         return Ok((in_braces(inner, dialect)?, inner.len() + 3));
     }
-    if let Some(inner) = text.strip_prefix("{env:").filter(|_| dialect.has(Syntax::BareEnv)) {
-        if let Some((name, _)) = inner.split_once('}').filter(|(name, _)| is_name(name)) {
-            return Ok((Piece::Variable { name: name.to_owned(), default: None }, name.len() + 6));
-        }
+    if let Some(inner) = text.strip_prefix("{env:").filter(|_| dialect.has(Syntax::BareEnv))
+        && let Some((name, _)) = inner.split_once('}').filter(|(name, _)| is_name(name))
+    {
+        return Ok((Piece::Variable { name: name.to_owned(), default: None }, name.len() + 6));
     }
-    if let Some(inner) = text.strip_prefix("{file:").filter(|_| dialect.has(Syntax::BareFile)) {
-        if let Some((path, _)) = inner.split_once('}').filter(|(path, _)| !path.is_empty()) {
-            return Ok((Piece::File(path.trim().to_owned()), path.len() + 7));
-        }
+    if let Some(inner) = text.strip_prefix("{file:").filter(|_| dialect.has(Syntax::BareFile))
+        && let Some((path, _)) = inner.split_once('}').filter(|(path, _)| !path.is_empty())
+    {
+        return Ok((Piece::File(path.trim().to_owned()), path.len() + 7));
     }
     for (prefix, syntax) in [("$env:", Syntax::DollarEnv), ("$", Syntax::Dollar)] {
         let name = text.strip_prefix(prefix).filter(|_| dialect.has(syntax)).map(plain_name);

@@ -24,6 +24,8 @@ pub use catalogue::{
     ResourceRoute, Route, ServerCatalogue, Shaping,
 };
 pub use client::{Alone, Client, ClientError, Companion, Happening};
+#[cfg(unix)]
+pub use config::{Attach, AttachFault, Attaching};
 pub use config::{
     ChildTarget, Expose, GatewayConfig, Protocol, RemoteKind, RemoteTarget, ServerConfig, ServerEntry, Share,
     Target, Timeouts, ToolFilter, Wait,

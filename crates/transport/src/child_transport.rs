@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use self::end::ExitWatch;
-use self::lines::Lines;
-use self::outbox::Outbox;
+pub(crate) use self::lines::Lines;
+pub(crate) use self::outbox::Outbox;
 use self::pipes::{Sink, Source};
 use crate::child::{Child, ChildConfig, Exit, StartError};
 use crate::process_group::{GRACE, StopSequence, StopStep};

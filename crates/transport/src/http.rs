@@ -10,6 +10,7 @@ pub(crate) mod config;
 pub(crate) mod conn;
 mod exchange;
 pub(crate) mod failure;
+mod fetch;
 mod heads;
 mod io;
 mod job;
@@ -41,6 +42,7 @@ use toolway_wire::{Envelope, Id, Kind};
 use ::http as http_types;
 
 pub use config::HttpConfig;
+pub use fetch::fetch;
 pub use heads::Head;
 pub use io::Connector;
 pub use post::{JsonPost, PostAnswer};

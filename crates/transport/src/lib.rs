@@ -9,6 +9,8 @@ mod limits;
 pub mod memory;
 mod platform;
 mod process_group;
+#[cfg(unix)]
+mod socket;
 mod sse_legacy;
 mod stderr_tail;
 mod stdio;
@@ -17,10 +19,12 @@ mod transport;
 
 pub use child::{Child, ChildConfig, Exit, StartError};
 pub use child_transport::ChildTransport;
-pub use http::{Connector, Head, HttpConfig, HttpTransport, JsonPost, PostAnswer, Roots};
+pub use http::{Connector, Head, HttpConfig, HttpTransport, JsonPost, PostAnswer, Roots, fetch};
 pub use limits::{DEFAULT_MAX_IN_FLIGHT, DEFAULT_SSE_READ_TIMEOUT, DEFAULT_TIMEOUT};
 pub use platform::Platform;
 pub use process_group::{GRACE, StopSequence, StopStep};
+#[cfg(unix)]
+pub use socket::SocketTransport;
 pub use sse_legacy::SseTransport;
 pub use stderr_tail::{StderrTail, TAIL_BYTES};
 pub use stdio::{AsyncInput, AsyncOutput, Input, Output, wait_for_hang_up};

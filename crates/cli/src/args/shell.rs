@@ -47,7 +47,7 @@ pub(crate) struct TalkArgs {
     /// The most time for a start, and for a request without progress [default: the server's own, 60s].
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<String>,
-    /// Show what servers log and write to stderr; twice: our own log too.
+    /// Show what servers log, and the last lines of their stderr; twice: our own log too.
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }

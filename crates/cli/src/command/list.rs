@@ -6,6 +6,7 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 use toolway_config::{FileReport, FileStatus, Problem};
+use toolway_proxy::gateway::ServerState;
 
 use super::shell::{Refusal, Shell, Wanted, start_all, told};
 use crate::args::ListArgs;
@@ -54,17 +55,26 @@ fn list(args: &ListArgs) -> Result<Exit, Refusal> {
     let page = if shell.terminal.out { safe(&page) } else { page.into() };
     out.write_all(page.as_bytes())?;
     drop(out);
-    for problem in servers.problems().filter(|problem| of_no_entry(problem, &servers)) {
+    for problem in servers.resolved.problems.iter().filter(|problem| !has_row(problem, &servers)) {
         let word = if problem.is_error() { "error" } else { "warning" };
         writeln!(std::io::stderr().lock(), "{word}: {}", safe(&problem.to_string())).ok();
     }
     Ok(Exit::Done)
 }
 
-/// Faults of an entry are the reason of its state; the others have no row.
-fn of_no_entry(problem: &Problem, servers: &Servers) -> bool {
-    let own = |name: &String| servers.entries.iter().any(|entry| entry.name == *name && entry.plan.is_err());
-    !problem.is_error() || !problem.server.as_ref().is_some_and(own)
+/// The faults of an entry are the reason of its state, and that it lost is its state.
+fn has_row(problem: &Problem, servers: &Servers) -> bool {
+    let Some(name) = &problem.server else { return false };
+    let mut entries = servers.resolved.entries.iter().zip(&servers.entries);
+    entries.any(|(entry, server)| {
+        entry.name == *name
+            && entry.place.file == problem.file
+            && match &server.plan {
+                Ok(_) => false,
+                Err(ServerState::Shadowed { .. }) => true,
+                Err(_) => problem.is_error(),
+            }
+    })
 }
 
 fn page(rows: &[Row], servers: &Servers) -> String {
@@ -93,7 +103,7 @@ fn page(rows: &[Row], servers: &Servers) -> String {
 
 fn described(rows: &[Row], servers: &Servers) -> Value {
     let servers_json: Vec<Value> = rows.iter().map(Row::json).collect();
-    let problems: Vec<Value> = servers.problems().map(problem).collect();
+    let problems: Vec<Value> = servers.resolved.problems.iter().map(problem).collect();
     let files: Vec<Value> = servers.resolved.files.iter().map(file).collect();
     json!({ "schema": SCHEMA, "servers": servers_json, "problems": problems, "files": files })
 }

@@ -7,9 +7,11 @@ mod plan;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use toolway_config::{LoadOptions, Problem, Resolved, SettingSource};
+use toolway_config::{LoadOptions, Problem, Resolved, SettingSource, Standing};
 use toolway_proxy::gateway::{ServerConfig, ServerEntry};
+use toolway_transport::{HttpConfig, fetch};
 
 pub(crate) use ad_hoc::ad_hoc;
 
@@ -18,6 +20,11 @@ use crate::args::SourceArgs;
 
 /// Which sources a person at a shell means.
 const DEFAULT_SOURCES: [SettingSource; 2] = [SettingSource::Project, SettingSource::User];
+
+/// How long the team's document is waited for.
+const TEAM_TIME: Duration = Duration::from_secs(10);
+/// The most bytes of it.
+const TEAM_BYTES: usize = 16 << 20;
 
 /// What is configured.
 #[derive(Debug)]
@@ -32,8 +39,9 @@ impl Servers {
     /// Reads what the arguments name. Faults of single entries are states, not errors.
     pub(crate) fn load(args: &SourceArgs, own: &Environment) -> Result<Self, UsageError> {
         let machine = machine(own)?;
-        let options =
-            LoadOptions { sources: sources(args, own)?, files: files(args)?, ..LoadOptions::default() };
+        let sources = sources(args, own)?;
+        let team_document = if sources.contains(&SettingSource::Team) { team(&machine) } else { None };
+        let options = LoadOptions { sources, files: files(args)?, team_document, ..LoadOptions::default() };
         let resolved = toolway_config::load(&options, &machine);
         let entries = plan::entries(&resolved, &machine, own);
         Ok(Self { resolved, entries })
@@ -57,9 +65,21 @@ impl Servers {
         names
     }
 
-    /// What is wrong with whole files, and not with an entry of them.
-    pub(crate) fn problems(&self) -> impl Iterator<Item = &Problem> {
-        self.resolved.problems.iter()
+    /// What works in the entry that the name means, and perhaps not as meant.
+    pub(crate) fn warnings(&self, name: &str) -> impl Iterator<Item = &Problem> {
+        let file = self.resolved.entry(name).map(|entry| &entry.place.file);
+        let own = move |problem: &&Problem| {
+            !problem.is_error() && problem.server.as_deref() == Some(name) && Some(&problem.file) == file
+        };
+        self.resolved.problems.iter().filter(own)
+    }
+
+    /// Why the entry that the name means is not approved, where that is so.
+    pub(crate) fn distrust(&self, name: &str) -> Option<&str> {
+        match &self.resolved.entry(name)?.standing {
+            Standing::Untrusted { reason } => Some(reason),
+            _ => None,
+        }
     }
 }
 
@@ -79,6 +99,18 @@ fn sources(args: &SourceArgs, own: &Environment) -> Result<Vec<SettingSource>, U
             None => error,
         }
     })
+}
+
+/// The team's document, where it stands at an address.
+fn team(machine: &toolway_config::Environment) -> Option<Result<Vec<u8>, String>> {
+    let url = toolway_config::team_url(machine)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let fetched = HttpConfig::new(url).map_err(|error| error.to_string()).and_then(|mut config| {
+        config.timeout = TEAM_TIME;
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        runtime.block_on(fetch(&config, TEAM_BYTES))
+    });
+    Some(fetched)
 }
 
 /// Named files must be there; other sources may be absent.
@@ -106,10 +138,7 @@ pub(crate) fn machine(own: &Environment) -> Result<toolway_config::Environment, 
 }
 
 /// The settings with other bounds of time: a person at a shell waits as long as they say.
-pub(crate) fn with_timeout(
-    config: &Arc<ServerConfig>,
-    timeout: Option<std::time::Duration>,
-) -> Arc<ServerConfig> {
+pub(crate) fn with_timeout(config: &Arc<ServerConfig>, timeout: Option<Duration>) -> Arc<ServerConfig> {
     let Some(timeout) = timeout else { return Arc::clone(config) };
     let mut config = ServerConfig::clone(config);
     config.timeouts.startup = timeout;

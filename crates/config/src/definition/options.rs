@@ -37,10 +37,10 @@ pub(super) const ALIASES: [&str; 6] =
 pub(super) fn enabled(reader: &mut Reader<'_>, node: &Node) -> Option<bool> {
     let on = given(node, "enabled").and_then(|value| reader.boolean(value, "enabled"));
     let off = given(node, "disabled").and_then(|value| reader.boolean(value, "disabled"));
-    if let (Some(on), Some(off), Some(place)) = (on, off, node.get("disabled")) {
-        if on == off {
-            reader.error(place.at, "disabled", "contradicts enabled");
-        }
+    if let (Some(on), Some(off), Some(place)) = (on, off, node.get("disabled"))
+        && on == off
+    {
+        reader.error(place.at, "disabled", "contradicts enabled");
     }
     on.or(off.map(|off| !off))
 }

@@ -71,8 +71,8 @@ impl Definition {
         let is_known = |key: &Key| known.contains(&key.name.as_str());
         let unknown = rest.iter().chain(&told).filter(|(key, _)| !is_known(key));
         let unknown = unknown.map(|(key, value)| (key.name.clone(), value.to_json())).collect();
-        let content = target
-            .map(|target| Content::Definition(Box::new(Definition { dialect, target, options, unknown })));
+        let content =
+            target.map(|target| Content::Definition(Box::new(Self { dialect, target, options, unknown })));
         finish(reader, content)
     }
 }
@@ -97,6 +97,13 @@ fn finish(reader: Reader<'_>, content: Option<Content>) -> ReadEntry {
 fn own_dialect(node: &Node) -> Dialect {
     let origin = node.get(ORIGIN).and_then(|origin| origin.get("dialect"));
     dialect_named(origin.and_then(Node::as_str))
+}
+
+/// The members that an entry of Toolway's own files may have, in their own spelling.
+#[cfg(test)]
+pub(crate) fn own_members() -> Vec<&'static str> {
+    let names = [&BOTH[..], &STDIO_ONLY, &REMOTE_ONLY, &options::KNOWN];
+    names.concat().into_iter().chain([ORIGIN]).collect()
 }
 
 fn known_members(dialect: Dialect) -> Vec<&'static str> {
@@ -159,9 +166,8 @@ fn target(reader: &mut Reader<'_>, at: Position, node: &Node) -> Option<Target> 
             None
         }
         (None, None) => {
-            let typed = node.members().unwrap_or_default().iter();
-            let near =
-                typed.filter_map(|(key, _)| Some((key, nearest(&key.name, &["command", "url"])?))).next();
+            let mut typed = node.members().unwrap_or_default().iter();
+            let near = typed.find_map(|(key, _)| Some((key, nearest(&key.name, &["command", "url"])?)));
             let problem = Problem::error("neither command nor url");
             let problem = match near {
                 Some((_, near)) => problem.hint(format!("did you mean {near}?")),
@@ -283,10 +289,10 @@ fn remote(
 ) -> Option<RemoteTarget> {
     let url_at = url.at;
     let url = reader.text(url, url_name)?;
-    if let Some(pieces) = parsed(reader, node, url_name, Field::Url, &url) {
-        if let Some((fault, hint)) = literal(&pieces).and_then(url_fault) {
-            reader.note(Problem::error(fault).hint(hint), url_at, url_name);
-        }
+    if let Some(pieces) = parsed(reader, node, url_name, Field::Url, &url)
+        && let Some((fault, hint)) = literal(&pieces).and_then(url_fault)
+    {
+        reader.note(Problem::error(fault).hint(hint), url_at, url_name);
     }
     let headers = given(node, "headers").map(|map| headers(reader, node, map)).unwrap_or_default();
     let auth = given(node, "auth").and_then(|auth| auth_of(reader, node, auth));

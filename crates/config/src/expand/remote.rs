@@ -12,10 +12,11 @@ use super::{Depth, Resolver};
 pub(super) fn expand(resolver: &mut Resolver<'_>, target: &RemoteTarget) -> ExpandedRemote {
     let before = resolver.errors.len();
     let url = resolver.value(&target.url, Field::Url, "url");
-    if resolver.errors.len() == before && !unread(resolver, &target.url, Field::Url) {
-        if let Some((fault, hint)) = url_fault(&url.text) {
-            resolver.error(Problem::error(fault).hint(hint), &target.url, "url");
-        }
+    if resolver.errors.len() == before
+        && !unread(resolver, &target.url, Field::Url)
+        && let Some((fault, hint)) = url_fault(&url.text)
+    {
+        resolver.error(Problem::error(fault).hint(hint), &target.url, "url");
     }
     let mut headers = Vec::with_capacity(target.headers.len());
     for (name, text) in &target.headers {

@@ -80,6 +80,32 @@ pub enum Target {
     Child(ChildTarget),
     /// An address.
     Remote(RemoteTarget),
+    /// A copy that another process of the same user runs for several gateways.
+    #[cfg(unix)]
+    Attached(Arc<dyn Attach>),
+}
+
+/// The way to a copy of a server that another process runs. Implemented by the daemon's client, called at each start.
+#[cfg(unix)]
+pub trait Attach: std::fmt::Debug + Send + Sync {
+    /// Connects, and starts that process where it does not run. The copy has answered when this has.
+    fn attach(&self) -> Attaching<'_>;
+}
+
+/// What [`Attach::attach`] gives.
+#[cfg(unix)]
+pub type Attaching<'a> = std::pin::Pin<
+    Box<dyn Future<Output = Result<toolway_transport::SocketTransport, AttachFault>> + Send + 'a>,
+>;
+
+/// Why there is no copy to attach to.
+#[cfg(unix)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachFault {
+    /// What happened, without secrets.
+    pub reason: String,
+    /// What to do.
+    pub hint: Option<String>,
 }
 
 /// A server that is started as a child process.

@@ -12,7 +12,7 @@ const LARGE: usize = 256 * 1024;
 
 /// Cuts bytes into lines.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     /// Room for the next read, all of it initialised.
     buffer: BytesMut,
     /// How much is read at once.
@@ -40,7 +40,7 @@ impl Default for Lines {
 
 impl Lines {
     /// Where to read to; never empty.
-    pub(super) fn buffer(&mut self) -> &mut [u8] {
+    pub(crate) fn buffer(&mut self) -> &mut [u8] {
         if self.buffer.len() < self.size / 4 {
             self.buffer.resize(self.size, 0);
         }
@@ -48,7 +48,7 @@ impl Lines {
     }
 
     /// So many bytes were read into the buffer. What was read before must have been handed on.
-    pub(super) fn filled(&mut self, count: usize) {
+    pub(crate) fn filled(&mut self, count: usize) {
         if count == self.buffer.len() {
             self.size = (self.size * 4).min(LARGE);
         } else if count < SMALL / 2 && self.size > SMALL {
@@ -59,16 +59,16 @@ impl Lines {
     }
 
     /// Nothing more will come. A last line without its ending is a line.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.ended = true;
     }
 
-    pub(super) fn at_end(&self) -> bool {
+    pub(crate) fn at_end(&self) -> bool {
         self.ended && self.chunk.is_empty() && !self.within
     }
 
     /// The next piece or end of a line.
-    pub(super) fn next(&mut self) -> Option<Inbound> {
+    pub(crate) fn next(&mut self) -> Option<Inbound> {
         loop {
             let stream = StreamId(self.stream);
             match memchr::memchr(b'\n', &self.chunk) {

@@ -16,7 +16,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// Lines for the server.
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
+pub(crate) struct Outbox {
     /// What is being written.
     front: Front,
     /// How much of it has been.
@@ -47,21 +47,21 @@ impl Default for Front {
 }
 
 impl Outbox {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.front().is_empty()
     }
 
     /// Bytes that wait. A file counts as what is held of it.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
     /// Adds a message and its line ending. Raw line breaks between its tokens become spaces.
-    pub(super) fn push(&mut self, payload: Payload) {
+    pub(crate) fn push(&mut self, payload: Payload) {
         match payload {
             Payload::Bytes(bytes) if bytes.len() >= LARGE && !has_break(&bytes) => {
                 self.len += bytes.len();
@@ -84,7 +84,7 @@ impl Outbox {
     }
 
     /// The next bytes; empty when there are none.
-    pub(super) fn front(&self) -> &[u8] {
+    pub(crate) fn front(&self) -> &[u8] {
         let bytes = match &self.front {
             Front::Joined(bytes) => bytes.as_slice(),
             Front::Whole(bytes) => bytes,
@@ -93,7 +93,7 @@ impl Outbox {
     }
 
     /// So many bytes of the front were written.
-    pub(super) fn advance(&mut self, count: usize) {
+    pub(crate) fn advance(&mut self, count: usize) {
         self.written += count;
         self.len = self.len.saturating_sub(count);
         self.load();

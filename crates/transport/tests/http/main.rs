@@ -6,6 +6,7 @@
 mod answers;
 mod client;
 mod connections;
+mod documents;
 mod legacy_sse;
 mod modern;
 mod refusals;

@@ -92,6 +92,9 @@ fn connected(config: &ServerConfig, negotiated: &Negotiated) -> Vec<Check> {
             checks.push(Check::ok(Layer::Transport, "stdio"));
         }
         Target::Remote(remote) => checks.push(carried(remote.kind, negotiated.carrier)),
+        // A copy of the daemon's, which the doctor never asks.
+        #[cfg(unix)]
+        Target::Attached(_) => {}
     }
     let who = negotiated.server_name().unwrap_or_else(|| "a server without a name".to_owned());
     let version = negotiated.server_version().map_or_else(String::new, |version| format!(" {version}"));
@@ -169,7 +172,7 @@ fn resolve_fix(config: &ServerConfig, error: &OpenError) -> String {
     }
     let command = match &config.target {
         Target::Child(child) => child.command.as_str(),
-        Target::Remote(_) => "the command",
+        _ => "the command",
     };
     error.hint.clone().unwrap_or_else(|| {
         format!("install {command}, or give its absolute path, or add its folder to env.PATH of the entry")

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use toolway_config::{Entry, RemoteKind, Target};
+use toolway_config::{Entry, RemoteKind, Standing, Target};
 use toolway_proxy::gateway::{ServerEntry, ServerState};
 
 use crate::command::shell::Started;
@@ -27,6 +27,8 @@ pub(super) struct Row {
     notes: Vec<String>,
     protocol: Option<String>,
     server: Option<Value>,
+    /// Why it is not approved.
+    distrust: Option<String>,
     start_ms: Option<u64>,
 }
 
@@ -50,6 +52,10 @@ impl Row {
             notes: Vec::new(),
             protocol: None,
             server: None,
+            distrust: match &entry.standing {
+                Standing::Untrusted { reason } => Some(reason.clone()),
+                _ => None,
+            },
             start_ms: None,
         };
         // As it is written, placeholders and all: what they stand for may be a secret.
@@ -108,7 +114,7 @@ impl Row {
     /// Why it is in this state, with what to do, as lines of their own.
     pub(super) fn reason(&self) -> Option<String> {
         let name = one_line(&self.name, MOST);
-        let (reason, hint) = explained(self.state.as_ref());
+        let (reason, hint) = self.explained();
         let mut text = String::new();
         if let Some(reason) = reason {
             writeln!(text, "{name}: {reason}").unwrap_or_default();
@@ -124,7 +130,7 @@ impl Row {
     }
 
     pub(super) fn json(&self) -> Value {
-        let (reason, hint) = explained(self.state.as_ref());
+        let (reason, hint) = self.explained();
         let stage = match &self.state {
             Some(ServerState::Failed { stage, .. }) => Some(stage.name()),
             _ => None,
@@ -150,27 +156,30 @@ impl Row {
             "startMs": self.start_ms,
         })
     }
-}
 
-/// What happened, and what to do.
-fn explained(state: Option<&ServerState>) -> (Option<String>, Option<String>) {
-    match state {
-        None | Some(ServerState::Starting | ServerState::Connected | ServerState::Missing) => (None, None),
-        Some(ServerState::Failed { stage, reason, hint }) => {
-            (Some(format!("{}: {reason}", stage.name())), hint.clone())
+    /// What happened, and what to do.
+    fn explained(&self) -> (Option<String>, Option<String>) {
+        match &self.state {
+            None | Some(ServerState::Starting | ServerState::Connected | ServerState::Missing) => {
+                (None, None)
+            }
+            Some(ServerState::Failed { stage, reason, hint }) => {
+                (Some(format!("{}: {reason}", stage.name())), hint.clone())
+            }
+            Some(ServerState::NeedsAuth { hint }) => {
+                (Some("the server wants a login".to_owned()), Some(hint.clone()))
+            }
+            Some(ServerState::Untrusted { hint }) => {
+                let reason = self.distrust.as_ref().map(|reason| format!("not approved: {reason}"));
+                (reason, Some(hint.clone()))
+            }
+            Some(ServerState::NeedsInput { inputs }) => {
+                (Some(format!("needs a value that only you can give: {}", inputs.join(", "))), None)
+            }
+            Some(ServerState::Blocked { policy }) => (Some(format!("forbidden by {policy}")), None),
+            Some(ServerState::Disabled { by }) => (Some(format!("switched off at {by}")), None),
+            Some(ServerState::Shadowed { by }) => (Some(format!("that at {by} is used")), None),
         }
-        Some(ServerState::NeedsAuth { hint }) => {
-            (Some("the server wants a login".to_owned()), Some(hint.clone()))
-        }
-        Some(ServerState::Untrusted { hint }) => {
-            (Some("nobody has approved it".to_owned()), Some(hint.clone()))
-        }
-        Some(ServerState::NeedsInput { inputs }) => {
-            (Some(format!("needs a value that only you can give: {}", inputs.join(", "))), None)
-        }
-        Some(ServerState::Blocked { policy }) => (Some(format!("forbidden by {policy}")), None),
-        Some(ServerState::Disabled { by }) => (Some(format!("switched off at {by}")), None),
-        Some(ServerState::Shadowed { by }) => (Some(format!("that at {by} is used")), None),
     }
 }
 

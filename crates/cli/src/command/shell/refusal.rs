@@ -5,6 +5,7 @@ use toolway_proxy::gateway::{ClientError, OpenError, ServerState, Stage};
 use super::arguments::Wrong;
 use crate::compose::UsageError;
 use crate::exit::{Exit, complain};
+use crate::render::quoted;
 use crate::show::safe;
 
 /// Why not.
@@ -30,7 +31,7 @@ impl Refusal {
 
     /// Says it on stderr. Texts of servers are in it.
     pub(crate) fn tell(&self) -> Exit {
-        if !matches!(self.exit, Exit::Signal(_)) {
+        if !matches!(self.exit, Exit::Signal(_) | Exit::Done) {
             complain(&safe(&self.reason), self.hint.as_deref().map(safe).as_deref());
         }
         self.exit
@@ -40,8 +41,11 @@ impl Refusal {
     pub(crate) fn state(server: &str, state: &ServerState) -> Self {
         let exit = exit_of(state);
         let (reason, hint) = match state {
+            ServerState::Failed { stage: Stage::Configure, reason, hint } => {
+                (format!("server {server:?} cannot be used: {reason}"), hint.clone())
+            }
             ServerState::Failed { stage, reason, hint } => {
-                (format!("server {server:?}: {} failed: {reason}", stage.name()), hint.clone())
+                (format!("server {server:?} failed ({}): {reason}", stage.name()), hint.clone())
             }
             ServerState::NeedsAuth { hint } => {
                 (format!("server {server:?} wants a login"), Some(hint.clone()))
@@ -58,7 +62,7 @@ impl Refusal {
             }
             ServerState::Disabled { by } => (
                 format!("server {server:?} is switched off at {by}"),
-                Some(format!("toolway enable {server}")),
+                Some(format!("toolway enable {}", quoted(server, cfg!(windows)))),
             ),
             ServerState::Shadowed { by } => {
                 (format!("this definition of server {server:?} is not used: that at {by} is"), None)

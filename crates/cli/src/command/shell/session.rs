@@ -2,6 +2,7 @@
 //! server. Knows no command.
 
 use std::future::Future;
+use std::io::Write as _;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,7 +22,7 @@ use crate::args::{AdHocArgs, SourceArgs, TalkArgs};
 use crate::compose::servers::{Servers, ad_hoc, with_timeout};
 use crate::compose::{Environment, UsageError, cache_dir};
 use crate::exit::Exit;
-use crate::show::{Shelf, Terminal};
+use crate::show::{Shelf, Terminal, safe};
 use crate::{logs, units};
 
 /// The stack of our small threads.
@@ -225,7 +226,17 @@ impl Shell {
 /// The server of this name, if it may be started.
 pub(crate) fn chosen(servers: &Servers, name: &str) -> Result<Arc<ServerConfig>, Refusal> {
     if let Some(entry) = servers.find(name) {
-        return entry.plan.clone().map_err(|state| Refusal::state(name, &state));
+        let config = entry.plan.clone().map_err(|state| {
+            let refusal = Refusal::state(name, &state);
+            match servers.distrust(name) {
+                Some(reason) => Refusal { reason: format!("{}: {reason}", refusal.reason), ..refusal },
+                None => refusal,
+            }
+        })?;
+        for warning in servers.warnings(name) {
+            writeln!(std::io::stderr().lock(), "warning: {}", safe(&warning.to_string())).ok();
+        }
+        return Ok(config);
     }
     let nearest = near(name, servers.names());
     let hint = match nearest.as_slice() {
@@ -333,8 +344,12 @@ impl Session {
         })
     }
 
-    /// Ends the connection in good order.
+    /// Ends the connection in good order, and shows what the server wrote to stderr when that is asked for.
     pub(crate) async fn close(self) {
+        let stderr = self.client.stderr().filter(|_| self.verbose);
+        for line in stderr.iter().flat_map(|text| text.lines()) {
+            writeln!(std::io::stderr().lock(), "{} | {}", self.config.name, safe(line)).ok();
+        }
         self.client.close().await;
     }
 }

@@ -17,6 +17,7 @@ use toolway_transport::environment::environment;
 use toolway_transport::{ChildConfig, HttpConfig, Platform, Roots, supervisor};
 
 use crate::compose::Environment;
+use crate::render::quoted;
 
 /// Every entry, in the order of the configuration.
 pub(super) fn entries(
@@ -44,17 +45,17 @@ fn plan(
         Standing::Shadowed { by } => return Err(ServerState::Shadowed { by: by.to_string() }),
         Standing::Blocked { policy } => return Err(ServerState::Blocked { policy: policy.clone() }),
         Standing::Disabled { by } => return Err(ServerState::Disabled { by: by.to_string() }),
-        Standing::Untrusted { reason } => {
-            return Err(ServerState::Untrusted { hint: format!("{reason}: toolway trust {}", entry.name) });
-        }
+        Standing::Untrusted { .. } => return Err(ServerState::Untrusted { hint: approve(&entry.name) }),
         Standing::Unset { variables } => return Err(unset(entry, variables, problems)),
         Standing::NeedsInput { inputs } => return Err(ServerState::NeedsInput { inputs: inputs.clone() }),
     }
     let expanded = entry.expand(machine).map_err(|problems| invalid(&problems.iter().collect::<Vec<_>>()))?;
-    for warning in &expanded.warnings {
-        tracing::warn!("{warning}");
-    }
     config(expanded, own).map(Arc::new)
+}
+
+/// The command that approves a server.
+fn approve(name: &str) -> String {
+    format!("toolway trust {}", quoted(name, cfg!(windows)))
 }
 
 /// What is wrong with this very entry, errors only.

@@ -1,5 +1,7 @@
 //! Owns the choice between transports as a value. Knows no messages.
 
+#[cfg(unix)]
+use toolway_transport::SocketTransport;
 use toolway_transport::memory::MemoryEnd;
 use toolway_transport::{
     ChildTransport, Head, HttpTransport, Inbound, Outbound, SseTransport, Transport, TransportError,
@@ -14,6 +16,8 @@ pub(crate) enum Link {
     Http(Box<HttpTransport>),
     Sse(Box<SseTransport>),
     Memory(Box<MemoryEnd>),
+    #[cfg(unix)]
+    Socket(Box<SocketTransport>),
 }
 
 impl Link {
@@ -23,6 +27,8 @@ impl Link {
             Self::Http(_) => Carrier::StreamableHttp,
             Self::Sse(_) => Carrier::Sse,
             Self::Memory(_) => Carrier::Memory,
+            #[cfg(unix)]
+            Self::Socket(_) => Carrier::Stdio,
         }
     }
 
@@ -31,7 +37,7 @@ impl Link {
         match self {
             Self::Http(link) => link.heads(),
             Self::Sse(link) => link.heads(),
-            Self::Child(_) | Self::Memory(_) => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
@@ -47,6 +53,8 @@ impl Transport for Link {
             Self::Http(link) => link.ready(),
             Self::Sse(link) => link.ready(),
             Self::Memory(link) => link.ready(),
+            #[cfg(unix)]
+            Self::Socket(link) => link.ready(),
         }
     }
 
@@ -56,6 +64,8 @@ impl Transport for Link {
             Self::Http(link) => link.ready_for_note(),
             Self::Sse(link) => link.ready_for_note(),
             Self::Memory(link) => link.ready_for_note(),
+            #[cfg(unix)]
+            Self::Socket(link) => link.ready_for_note(),
         }
     }
 
@@ -65,6 +75,8 @@ impl Transport for Link {
             Self::Http(link) => link.send(message),
             Self::Sse(link) => link.send(message),
             Self::Memory(link) => link.send(message),
+            #[cfg(unix)]
+            Self::Socket(link) => link.send(message),
         }
     }
 
@@ -74,6 +86,8 @@ impl Transport for Link {
             Self::Http(link) => link.receive().await,
             Self::Sse(link) => link.receive().await,
             Self::Memory(link) => link.receive().await,
+            #[cfg(unix)]
+            Self::Socket(link) => link.receive().await,
         }
     }
 
@@ -83,6 +97,8 @@ impl Transport for Link {
             Self::Http(link) => link.try_receive(),
             Self::Sse(link) => link.try_receive(),
             Self::Memory(link) => link.try_receive(),
+            #[cfg(unix)]
+            Self::Socket(link) => link.try_receive(),
         }
     }
 
@@ -92,6 +108,8 @@ impl Transport for Link {
             Self::Http(link) => link.close().await,
             Self::Sse(link) => link.close().await,
             Self::Memory(link) => link.close().await,
+            #[cfg(unix)]
+            Self::Socket(link) => link.close().await,
         }
     }
 }

@@ -97,11 +97,21 @@ impl<'a> Opening<'a> {
                 self.shake(era).await
             }
             Target::Remote(target) => self.remote(target, era, known.map(|known| known.carrier)).await,
+            #[cfg(unix)]
+            Target::Attached(target) => {
+                let attached = target.attach().await;
+                let link = attached.map_err(|fault| {
+                    let error = OpenError::new(Stage::Connect, fault.reason);
+                    fault.hint.into_iter().fold(error, OpenError::hint)
+                })?;
+                self.begin(Link::Socket(Box::new(link)));
+                self.shake(era).await
+            }
         }
     }
 
     fn begin(&mut self, link: Link) {
-        let lines = matches!(link, Link::Child(_));
+        let lines = link.carrier() == Carrier::Stdio;
         self.begun = Some((link, Inbox::new(&self.shared.guard, lines)));
     }
 
@@ -255,7 +265,7 @@ impl<'a> Opening<'a> {
                 let asked = if self.words.era == Era::Modern { "server/discover" } else { "initialize" };
                 let hint = match target {
                     Target::Child(child) => start::slow_hint(&child.command),
-                    Target::Remote(_) => "raise startupTimeoutMs if it needs longer".to_owned(),
+                    _ => "raise startupTimeoutMs if it needs longer".to_owned(),
                 };
                 OpenError::new(Stage::Initialize, format!("no answer to {asked} in {seconds} s")).hint(hint)
             }

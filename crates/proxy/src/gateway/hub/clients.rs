@@ -173,8 +173,13 @@ impl Hub {
         self.batches.retain(|_, batch| batch.session() != session);
         self.lists.forget(session);
         self.withdraw_questions(session);
-        for instance in state.own.values() {
-            self.stop_instance(*instance);
+        let mut own: Vec<_> = state.own.values().copied().collect();
+        own.sort_unstable();
+        for instance in own {
+            // A copy that was shared before it proved to keep state has other users, or will have.
+            if self.instances.get(&instance).is_some_and(|instance| instance.owner == Some(session)) {
+                self.stop_instance(instance);
+            }
         }
         for uri in &state.subscriptions {
             self.unsubscribed(uri);

@@ -96,6 +96,7 @@ impl Hub {
                 if let Some(state) = self.sessions.get_mut(&session) {
                     state.ready = true;
                 }
+                self.roots_are_there(session);
             }
             "notifications/cancelled" => {
                 let Some(request) = message.envelope.request_id() else { return };

@@ -50,6 +50,11 @@ impl Hub {
         }
         match answerer {
             Answerer::Nobody(reason) => {
+                if method == "roots/list"
+                    && let Some(state) = self.instances.get_mut(&instance)
+                {
+                    state.lacks_roots = true;
+                }
                 let refusal = error_response(id.raw(), METHOD_NOT_FOUND, &reason, None);
                 self.note(instance, refusal);
             }
@@ -141,12 +146,46 @@ impl Hub {
             .iter()
             .any(|(_, flight)| flight.instance == Some(instance) && !matches!(flight.origin, Origin::Hub));
         let Some(state) = self.instances.get(&instance) else { return };
-        if !in_call
-            && state.config.share == Share::Auto
-            && state.owner.is_none()
-            && let Some(server) = self.servers.get_mut(state.server)
-        {
-            server.private = true;
+        let number = state.server;
+        let Some(server) = self.servers.get_mut(number) else { return };
+        if in_call || state.config.share != Share::Auto || state.owner.is_some() || server.private {
+            return;
+        }
+        server.private = true;
+        // Those who are there go on with it.
+        let mut users = Vec::new();
+        for (id, session) in &mut self.sessions {
+            if session.client.is_some() && !session.options.passing {
+                session.own.entry(number).or_insert(instance);
+                users.push(*id);
+            }
+        }
+        if let ([only], Some(state)) = (users.as_slice(), self.instances.get_mut(&instance)) {
+            state.owner = Some(*only);
+            if let Some(server) = self.servers.get_mut(number) {
+                server.shared = None;
+            }
+        }
+    }
+
+    /// A client that has roots is there: servers that asked for them before are told to ask again.
+    pub(super) fn roots_are_there(&mut self, session: SessionId) {
+        if !self.sessions.get(&session).is_some_and(|state| state.declares("roots")) {
+            return;
+        }
+        let mut lacking: Vec<UpstreamId> = Vec::new();
+        for (id, instance) in &mut self.instances {
+            let its = instance.owner.is_none_or(|owner| owner == session);
+            if its && instance.negotiated.is_some() && std::mem::take(&mut instance.lacks_roots) {
+                lacking.push(*id);
+            }
+        }
+        lacking.sort_unstable();
+        for instance in lacking {
+            self.note(
+                instance,
+                br#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#.as_slice(),
+            );
         }
     }
 

@@ -83,6 +83,8 @@ pub(super) struct Instance {
     pub(super) in_flight: usize,
     /// Requests from before it came up.
     pub(super) waiting: VecDeque<Waiting>,
+    /// It asked for roots when no client had any.
+    pub(super) lacks_roots: bool,
     /// The level of logging that it was told.
     pub(super) level: Option<u8>,
     /// Resources that it was told to tell about.

@@ -11,7 +11,7 @@ use super::call::Origin;
 use super::flight::FlightId;
 use super::server::Instance;
 use super::{Effect, Hub, splice};
-use crate::gateway::config::{ServerConfig, Share};
+use crate::gateway::config::ServerConfig;
 use crate::gateway::connection::Negotiated;
 use crate::gateway::message::{Message, SessionId};
 use crate::gateway::state::{ServerState, Stage};
@@ -34,8 +34,8 @@ impl Hub {
             // The copy that listed the tools serves the first client.
             let config = Arc::clone(config);
             let free = server.shared.filter(|shared| {
-                config.share == Share::Never
-                    && self.instances.get(shared).is_some_and(|shared| shared.in_flight == 0)
+                self.instances.get(shared).is_some_and(|one| one.owner.is_none() && one.in_flight == 0)
+                    && !self.sessions.values().any(|other| other.own.get(&number) == Some(shared))
             });
             let instance = match free {
                 Some(shared) => {
@@ -113,6 +113,7 @@ impl Hub {
             plain_limit,
             in_flight: 0,
             waiting: VecDeque::new(),
+            lacks_roots: false,
             level: None,
             subscribed: BTreeSet::new(),
             listen: None,

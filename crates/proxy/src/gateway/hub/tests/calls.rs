@@ -23,10 +23,15 @@ fn a_call_goes_to_its_server_and_the_answer_to_its_client() {
                 r#"b > {{"jsonrpc":"2.0","id":{ours},"method":"tools/call","params":{{"_meta":{{"progressToken":{ours}}},"name":"t","arguments":{{"n":9007199254740993,"e":1e2}}}}}}"#
             )
         );
-        rig.server("b", &format!(r#"{{"jsonrpc":"2.0","id":{ours},"result":{{"content":[], "x":9007199254740993}}}}"#));
+        rig.server(
+            "b",
+            &format!(r#"{{"jsonrpc":"2.0","id":{ours},"result":{{"content":[], "x":9007199254740993}}}}"#),
+        );
         assert_eq!(
             rig.one(),
-            format!(r#"1 [{id}]. < {{"jsonrpc":"2.0","id":{id},"result":{{"content":[], "x":9007199254740993}}}}"#)
+            format!(
+                r#"1 [{id}]. < {{"jsonrpc":"2.0","id":{id},"result":{{"content":[], "x":9007199254740993}}}}"#
+            )
         );
     }
 }
@@ -51,9 +56,16 @@ fn joined_names_never_lead_to_the_wrong_server() {
         .iter()
         .filter(|name| *name != "toolway_saved")
         .map(|name| {
-            rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}"}}}}"#));
+            rig.client(
+                1,
+                &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}"}}}}"#),
+            );
             let sent = rig.one();
-            format!("{} {}", sent.split_once(" > ").unwrap().0, json(&sent)["params"]["name"].as_str().unwrap())
+            format!(
+                "{} {}",
+                sent.split_once(" > ").unwrap().0,
+                json(&sent)["params"]["name"].as_str().unwrap()
+            )
         })
         .collect();
     assert_eq!(own, ["a b__c", "a__b c"]);
@@ -82,9 +94,15 @@ fn an_unknown_tool_and_a_server_that_is_not_up_are_told_apart() {
         ),
         ("deny__x", -32000, "the tool \"deny__x\" is not available: server \"deny\" is blocked: rule 3"),
     ] {
-        rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}"}}}}"#));
+        rig.client(
+            1,
+            &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}"}}}}"#),
+        );
         let answer = json(&rig.one());
-        assert_eq!((answer["error"]["code"].as_i64(), answer["error"]["message"].as_str()), (Some(code), Some(text)));
+        assert_eq!(
+            (answer["error"]["code"].as_i64(), answer["error"]["message"].as_str()),
+            (Some(code), Some(text))
+        );
     }
 }
 
@@ -110,7 +128,9 @@ fn a_cancelled_call_is_cancelled_at_the_server_and_its_late_answer_dropped() {
     rig.client(1, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x","reason":"enough"}}"#);
     assert_eq!(
         rig.one(),
-        format!(r#"a > {{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{ours},"reason":"enough"}}}}"#)
+        format!(
+            r#"a > {{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{ours},"reason":"enough"}}}}"#
+        )
     );
     rig.server("a", &format!(r#"{{"jsonrpc":"2.0","id":{ours},"result":{{}}}}"#));
     rig.nothing();
@@ -172,7 +192,11 @@ fn calls_of_a_server_that_dies_are_answered_with_its_name_and_the_reason() {
 fn a_request_that_could_not_be_delivered_fails_with_its_own_error() {
     let mut rig = Rig::ready(&["a"]);
     let ours = rig.call(1, "1", "a__t");
-    let failure = Failure { code: -32000, message: "the server answered 403".to_owned(), data: Some("{\"status\":403}".to_owned()) };
+    let failure = Failure {
+        code: -32000,
+        message: "the server answered 403".to_owned(),
+        data: Some("{\"status\":403}".to_owned()),
+    };
     rig.upstream("a", UpstreamEvent::Failed { ids: vec![Id::from_number(ours)], failure });
     assert_eq!(
         rig.one(),
@@ -225,7 +249,10 @@ fn a_server_cannot_answer_for_another_one() {
     let ours = rig.call(1, "1", "a__t");
     rig.server("b", &format!(r#"{{"jsonrpc":"2.0","id":{ours},"result":{{}}}}"#));
     rig.nothing();
-    rig.server("a", &format!(r#"{{"jsonrpc":"2.0","id":{ours},"result":{{}},"error":{{"code":1,"message":"m"}}}}"#));
+    rig.server(
+        "a",
+        &format!(r#"{{"jsonrpc":"2.0","id":{ours},"result":{{}},"error":{{"code":1,"message":"m"}}}}"#),
+    );
     assert_eq!(
         json(&rig.one())["error"]["message"],
         "server \"a\" broke the protocol: its answer has neither or both of result and error"
@@ -265,7 +292,10 @@ fn a_client_that_goes_takes_its_calls_with_it() {
     let second = rig.call(2, "1", "a__t");
     rig.event(Event::Client(ClientEvent::Closed { session: SessionId(1) }));
     let cancel = json(&rig.one());
-    assert_eq!((&cancel["method"], &cancel["params"]["requestId"]), (&"notifications/cancelled".into(), &first.into()));
+    assert_eq!(
+        (&cancel["method"], &cancel["params"]["requestId"]),
+        (&"notifications/cancelled".into(), &first.into())
+    );
     rig.server("a", &format!(r#"{{"jsonrpc":"2.0","id":{second},"result":{{}}}}"#));
     assert_eq!(rig.one(), r#"2 [1]. < {"jsonrpc":"2.0","id":1,"result":{}}"#);
 }
@@ -308,7 +338,12 @@ fn methods_that_nobody_knows_go_to_the_only_server() {
     rig.client(1, r#"{"jsonrpc":"2.0","id":2,"method":"x-vendor/thing","params":{"n":9007199254740993,"f":1.0,"e":1e2,"z":null}}"#);
     let sent = rig.one();
     let ours = super::rig::sent_id(&sent);
-    assert_eq!(sent, format!(r#"a > {{"jsonrpc":"2.0","id":{ours},"method":"x-vendor/thing","params":{{"n":9007199254740993,"f":1.0,"e":1e2,"z":null}}}}"#));
+    assert_eq!(
+        sent,
+        format!(
+            r#"a > {{"jsonrpc":"2.0","id":{ours},"method":"x-vendor/thing","params":{{"n":9007199254740993,"f":1.0,"e":1e2,"z":null}}}}"#
+        )
+    );
     let mut two = Rig::ready(&["a", "b"]);
     two.client(1, r#"{"jsonrpc":"2.0","id":2,"method":"x-vendor/thing"}"#);
     assert_eq!(json(&two.one())["error"]["code"], -32601);
@@ -349,6 +384,11 @@ fn a_server_may_have_a_limit_of_its_own() {
     rig.sent();
     let ours = rig.call(1, "1", "a__t");
     let text = "x".repeat(5000);
-    rig.server("a", &format!(r#"{{"jsonrpc":"2.0","id":{ours},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#));
+    rig.server(
+        "a",
+        &format!(
+            r#"{{"jsonrpc":"2.0","id":{ours},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        ),
+    );
     assert!(rig.one().len() < 2500);
 }

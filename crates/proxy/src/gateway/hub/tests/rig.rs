@@ -111,6 +111,7 @@ impl Rig {
         }
         rig.open(1);
         rig.hello(1);
+        rig.after(Duration::from_millis(20));
         rig.out.clear();
         rig
     }
@@ -149,8 +150,10 @@ impl Rig {
                 self.out.push(format!("{} > {sent}", self.copies[&id]));
             }
             Effect::Start(id, config) => {
-                let count = self.copies.values().filter(|name| name.split('#').next() == Some(&config.name)).count();
-                let name = if count == 0 { config.name.clone() } else { format!("{}#{}", config.name, count + 1) };
+                let count =
+                    self.copies.values().filter(|name| name.split('#').next() == Some(&config.name)).count();
+                let name =
+                    if count == 0 { config.name.clone() } else { format!("{}#{}", config.name, count + 1) };
                 self.out.push(format!("{name} started"));
                 self.copies.insert(id, name);
             }
