@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_config::{LoadOptions, Problem, Resolved, SettingSource, Standing};
-use toolway_proxy::gateway::{ServerConfig, ServerEntry};
+use toolway_proxy::gateway::{ServerConfig, ServerEntry, Target};
 use toolway_transport::{HttpConfig, fetch};
 
 pub(crate) use ad_hoc::ad_hoc;
@@ -145,5 +145,8 @@ pub(crate) fn with_timeout(config: &Arc<ServerConfig>, timeout: Option<Duration>
     config.timeouts.list = timeout;
     config.timeouts.call_idle = timeout;
     config.timeouts.call_max = config.timeouts.call_max.max(timeout);
+    if let Target::Remote(remote) = &mut config.target {
+        plan::wait_for_calls(&mut remote.http, &config.timeouts);
+    }
     Arc::new(config)
 }

@@ -1,3 +1,5 @@
+mod properties;
+
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};

@@ -74,7 +74,7 @@ impl Client {
                 },
                 Some(Received::Failed { ids, failure }) if ids.contains(&id) => {
                     self.current = None;
-                    return Err(ClientError::Failed(failure));
+                    return Err(ClientError::Unanswered(failure));
                 }
                 Some(Received::Failed { .. } | Received::Ready) => {}
                 Some(Received::Closed { reason }) => return Err(ClientError::Lost(reason)),

@@ -12,10 +12,6 @@ use crate::gateway::upstream::{UpstreamEvent, UpstreamId};
 
 /// Everything that happens to the hub.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "messages are the rule, and boxing them would cost an allocation"
-)]
 pub(in crate::gateway) enum Event {
     /// From a front.
     Client(ClientEvent),
@@ -33,10 +29,6 @@ pub(in crate::gateway) enum Event {
 
 /// What the hub wants done.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "messages are the rule, and boxing them would cost an allocation"
-)]
 pub(in crate::gateway) enum Effect {
     /// A message for a client.
     ToClient(SessionId, ClientMessage),

@@ -57,6 +57,7 @@ impl Hub {
             deadline: Deadline::new(timeouts.call_idle, timeouts.call_max, self.now),
             sequence: self.sequence,
             round: None,
+            watched: self.watch(&message),
         };
         let Some(flight) = self.take_off(flight) else { return };
         if self.is_up(instance) {
@@ -138,7 +139,7 @@ impl Hub {
             }
             (false, true) => {
                 let (client, level) = self.facts_for(flight);
-                let level = level.and_then(|rank| super::logging::level_name(rank));
+                let level = level.and_then(super::logging::level_name);
                 message
                     .content
                     .bytes()
@@ -218,6 +219,7 @@ impl Hub {
             deadline,
             sequence: self.sequence,
             round: None,
+            watched: None,
         };
         let id = self.take_off(flight)?;
         let bytes = make(Digits::of(id.0).as_bytes());

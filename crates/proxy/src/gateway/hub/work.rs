@@ -14,6 +14,7 @@ use super::remembered::{self, Recalled};
 use super::requests::{in_memory, rescan};
 use crate::gateway::catalogue::{Kept, Pins};
 use crate::gateway::message::{Content, Message};
+use crate::gateway::translate;
 
 /// Something that may block.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ pub(in crate::gateway) enum Done {
         answer: Result<Vec<u8>, String>,
     },
     /// What was remembered of a server.
-    Recalled(Recalled),
+    Recalled(Box<Recalled>),
     /// It is remembered, or a warning was logged.
     Kept,
 }
@@ -65,12 +66,7 @@ impl Work {
                 let answer = replace(&guard, &envelope, &call, shape, limit, content);
                 Done::Answer { flight, answer }
             }
-            Self::Load { flight, body } => {
-                let message = Message { content: Content::Held(body), envelope: Envelope::default() };
-                let answer = in_memory(message)
-                    .map(|message| message.content.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default());
-                Done::Answer { flight, answer }
-            }
+            Self::Load { flight, body } => Done::Answer { flight, answer: load(body) },
             Self::ReadBack { flight, guard, id, arguments, session } => {
                 Done::Answer { flight, answer: Ok(guard.call_read_back(id.raw(), &arguments, &session)) }
             }
@@ -98,24 +94,23 @@ fn replace(
     limit: u64,
     content: Content,
 ) -> Result<Vec<u8>, String> {
-    let bytes;
     let mut body = match content {
         Content::Held(body) => *body,
-        Content::Bytes(held) => {
-            bytes = held;
-            let mut body = Body::Memory(&bytes);
-            let replaced = guard.replace(envelope, Some(call), shape, limit, &mut body);
+        Content::Bytes(bytes) => {
+            let replaced = guard.replace(envelope, Some(call), shape, limit, &mut Body::Memory(&bytes));
             return Ok(replaced.unwrap_or_else(|| bytes.to_vec()));
         }
     };
     match guard.replace(envelope, Some(call), shape, limit, &mut body) {
         Some(replaced) => Ok(replaced),
-        None => {
-            let message = Message { content: Content::Held(Box::new(body)), envelope: Envelope::default() };
-            in_memory(message)
-                .map(|message| message.content.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default())
-        }
+        None => load(Box::new(body)),
     }
+}
+
+/// An answer that passes whole after all.
+fn load(body: Box<Body<'static>>) -> Result<Vec<u8>, String> {
+    let message = Message { content: Content::Held(body), envelope: Envelope::default() };
+    in_memory(message).map(|message| message.content.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default())
 }
 
 impl Hub {
@@ -123,7 +118,7 @@ impl Hub {
     pub(super) fn done(&mut self, done: Done) {
         match done {
             Done::Answer { flight, answer } => self.worked(flight, answer),
-            Done::Recalled(recalled) => self.recalled(recalled),
+            Done::Recalled(recalled) => self.recalled(*recalled),
             Done::Kept => {}
         }
     }
@@ -138,22 +133,18 @@ impl Hub {
                 return;
             }
         };
-        match flight.instance {
-            Some(instance) => match rescan(answer.into()) {
+        if let Some(instance) = flight.instance {
+            match rescan(answer.into()) {
                 Some(message) => self.pass(instance, id, message),
                 None => self.fail_flight(id, UPSTREAM_ERROR, "the answer could not be held"),
-            },
-            None => {
-                let Some(flight) = self.land(id) else { return };
-                let Origin::Client(asker) = flight.origin else { return };
-                let answer = if asker.modern.is_some() {
-                    crate::gateway::translate::result_to_modern(&answer, &flight.method)
-                } else {
-                    answer
-                };
-                self.answer(&asker, answer);
             }
+            return;
         }
+        let Some(flight) = self.land(id) else { return };
+        let Origin::Client(asker) = flight.origin else { return };
+        let modern = asker.modern.is_some();
+        let answer = if modern { translate::result_to_modern(&answer, &flight.method) } else { answer };
+        self.answer(&asker, answer);
     }
 
     /// Starts work of ours for a client's request. `make` is given the flight and the client's name for saved results.
@@ -178,6 +169,7 @@ impl Hub {
             deadline: super::flight::Deadline::new(day, day, self.now),
             sequence: self.sequence,
             round: None,
+            watched: None,
         };
         if let Some(flight) = self.take_off(flight) {
             let guard = Arc::clone(&self.config.guard);
