@@ -16,14 +16,19 @@ fn servers_of_other_clients_are_taken_over_and_given_back() -> Result<()> {
     let house = House::new()?;
     let cursor = "\u{feff}{\r\n  // mine\r\n  \"mcpServers\": {\"gh\": {\"command\": \"npx\", \"args\": [\"-y\", \"gh\"], \
                   \"env\": {\"T\": \"s3cr3t\"}, \"x\": 1},},\r\n}";
-    let codex = "# mine\n[mcp_servers.web]\nurl = \"https://u:s3cr3t@web.example/mcp?key=s3cr3t\"\nenabled = false\n";
+    let codex =
+        "# mine\n[mcp_servers.web]\nurl = \"https://u:s3cr3t@web.example/mcp?key=s3cr3t\"\nenabled = false\n";
     house.write("home/.cursor/mcp.json", cursor)?;
     house.write("home/.codex/config.toml", codex)?;
     house.write("home/.config/zed/settings.json", "{\"context_servers\": {,}}")?;
     house.write(".vscode/mcp.json", r#"{"servers": {"gh": {"type": "stdio", "command": "other"}}}"#)?;
 
     let planned = house.run(["import", "--dry-run"])?.ended(2)?;
-    planned.says(&["would add 2 servers to ~/.config/toolway/mcp.json", "zed/settings.json:1:22: ", "error: "])?;
+    planned.says(&[
+        "would add 2 servers to ~/.config/toolway/mcp.json",
+        "zed/settings.json:1:22: ",
+        "error: ",
+    ])?;
     ensure!(house.content(OWN).is_err(), "a dry run wrote a file");
 
     let told = house.run(["import"])?.ended(2)?;
@@ -117,7 +122,10 @@ fn a_server_from_elsewhere_is_switched_off_by_an_entry_of_its_own() -> Result<()
     assert_eq!(own(&house)?["mcpServers"], json!({}));
     house.run(["enable", "far"])?.ended(2)?.says(&["is not switched off"])?;
     house.run(["disable", "near"])?.ended(2)?.says(&["server \"near\": is not configured", "far"])?;
-    house.run(["disable", "far", "--in", "cursor"])?.ended(2)?.says(&["Cursor has no switch in its files"])?;
+    house
+        .run(["disable", "far", "--in", "cursor"])?
+        .ended(2)?
+        .says(&["Cursor has no switch in its files"])?;
     house.run(["add", "far", "--in", "codex", "--", "x"])?.ended(0)?;
     house.run(["disable", "far", "--in", "codex"])?.ended(0)?;
     assert_eq!(
