@@ -4,6 +4,7 @@
 mod doctor;
 mod manage;
 mod saved;
+mod serve;
 mod shell;
 
 use std::ffi::OsString;
@@ -14,6 +15,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use manage::{AddArgs, ExportArgs, ImportArgs, ScopeArgs, ServerArgs};
 pub(crate) use saved::{PurgeArgs, SavedArgs, SavedCommand, SearchArgs, ShowArgs};
+pub(crate) use serve::{DaemonArgs, GatewayArgs, HttpArgs, ServeArgs};
 pub(crate) use shell::{
     AdHocArgs, CallArgs, CompletionsArgs, ListArgs, ManArgs, PingArgs, PromptArgs, ReadArgs, SourceArgs,
     TalkArgs, ToolsArgs,
@@ -38,6 +40,10 @@ pub(crate) enum Command {
     Sse(RemoteArgs),
     /// Stand in front of a Streamable HTTP server.
     StreamableHttp(RemoteArgs),
+    /// Serve all configured servers behind one front: stdin and stdout, or HTTP.
+    Serve(Box<ServeArgs>),
+    /// Run servers for all gateways of this user that are started with `serve --shared`; they start it by themselves.
+    Daemon(DaemonArgs),
     /// List, read, search and remove saved results.
     Saved(SavedArgs),
     /// Show every configured server and its state, also those that are not started, and why.

@@ -2,6 +2,7 @@
 
 mod call;
 mod completions;
+mod daemon;
 mod doctor;
 mod list;
 mod man;
@@ -13,6 +14,7 @@ mod quickstart;
 mod read;
 mod remote;
 mod saved;
+mod serve;
 mod server_name;
 mod shell;
 mod stdio;
@@ -28,6 +30,8 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Stdio(args) => stdio::run(args),
         Command::Sse(args) => remote::run(args, remote::Kind::Sse),
         Command::StreamableHttp(args) => remote::run(args, remote::Kind::StreamableHttp),
+        Command::Serve(args) => serve::run(*args),
+        Command::Daemon(args) => daemon::run(&args),
         Command::Saved(args) => saved::run(args),
         Command::List(args) => Ok(list::run(&args)),
         Command::Tools(args) => Ok(tools::run(&args)),
