@@ -3,9 +3,11 @@
 mod call;
 mod completions;
 mod config;
+mod daemon;
 mod doctor;
 mod list;
 mod man;
+mod manage;
 mod ping;
 mod prompt;
 mod query;
@@ -13,6 +15,7 @@ mod quickstart;
 mod read;
 mod remote;
 mod saved;
+mod serve;
 mod server_name;
 mod shell;
 mod stdio;
@@ -29,6 +32,8 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Stdio(args) => stdio::run(args),
         Command::Sse(args) => remote::run(args, remote::Kind::Sse),
         Command::StreamableHttp(args) => remote::run(args, remote::Kind::StreamableHttp),
+        Command::Serve(args) => serve::run(*args),
+        Command::Daemon(args) => daemon::run(&args),
         Command::Saved(args) => saved::run(args),
         Command::List(args) => Ok(list::run(&args)),
         Command::Tools(args) => Ok(tools::run(&args)),
@@ -36,6 +41,12 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Read(args) => Ok(read::run(&args)),
         Command::Prompt(args) => Ok(prompt::run(&args)),
         Command::Ping(args) => Ok(ping::run(&args)),
+        Command::Import(args) => Ok(manage::import(&args)),
+        Command::Export(args) => Ok(manage::export(&args)),
+        Command::Add(args) => Ok(manage::add(&args)),
+        Command::Remove(args) => Ok(manage::remove(&args)),
+        Command::Enable(args) => Ok(manage::switch(&args, true)),
+        Command::Disable(args) => Ok(manage::switch(&args, false)),
         Command::Doctor(args) => Ok(doctor::run(&args)),
         Command::Config(args) => Ok(config::run(&args)),
         Command::Trust(args) => Ok(trust::run(&args)),

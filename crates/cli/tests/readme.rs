@@ -268,3 +268,19 @@ fn every_link_in_the_documents_leads_somewhere() -> Result<()> {
 fn slug(heading: &str) -> String {
     heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-")
 }
+
+#[test]
+fn every_client_has_a_page_that_tells_its_limits() -> Result<()> {
+    let index = fs::read_to_string(root()?.join("docs/clients.md"))?;
+    for client in toolway_config::CLIENTS {
+        let page = format!("docs/clients/{}.md", client.id);
+        let text = fs::read_to_string(root()?.join(&page)).with_context(|| page.clone())?;
+        ensure!(index.contains(&format!("| `{}` | [", client.id)), "no line for {} in the index", client.id);
+        let way = [format!("toolway import --from {}", client.id), "## Out again".to_owned()];
+        ensure!(way.iter().all(|part| text.contains(part)), "{page} does not say the way in and out");
+        if let Some(tools) = client.limits.tools {
+            ensure!(text.contains(&format!("{tools} tools")), "{page} does not tell the cap of {tools}");
+        }
+    }
+    Ok(())
+}

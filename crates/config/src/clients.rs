@@ -1,6 +1,7 @@
 //! Every client whose files Toolway reads and writes: where they are, how an entry looks there, and the way into
 //! Toolway's own files and back. Nothing is started, and no approval of another client's counts.
 
+mod change;
 mod codex;
 mod export;
 mod files;
@@ -22,6 +23,7 @@ use std::path::Path;
 use crate::dialect::Dialect;
 use crate::environment::Environment;
 
+pub use change::{plan_removal, plan_switch};
 pub use export::{ExportLine, ExportOutcome, ExportPlan, plan_export};
 pub use files::{ClientFile, Scope};
 pub use find::{Found, Home, InFile, find};

@@ -50,6 +50,8 @@ pub(super) fn measure(bench: &Bench<'_>, options: Options) -> Result<Measured> {
         options: vec!["reload", "--reloads", pick("200", "10")],
         ..many("gateway-reload", "reload", &MANY, &[])
     };
+    // Peers that are installed are measured; `--peers` is what installs them.
+    let options = Options { all_peers: true, ..options };
     let once = Options { rounds: 1, ..options };
     Ok(Measured {
         calls: Run { more: &MORE_CALLS, ..calls() }.measure(bench, options)?,

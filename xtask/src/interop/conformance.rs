@@ -80,7 +80,7 @@ pub(super) fn gateway(
 ) -> Result<()> {
     let folder = stage.folder(name)?;
     let alone = alone(stage, upstreams, revision, &folder)?;
-    let entry = fixture(stage, upstreams, wire)?;
+    let entry = fixture(stage, upstreams, wire, revision)?;
     let gateway = serve(stage, &entry, &folder)?;
     let through = judge(stage, revision, &gateway.url("/mcp"), &folder.join("through"))?;
     let problems = worse(&alone, &through);
@@ -100,13 +100,15 @@ pub(super) fn alone(
     judge(stage, revision, &upstreams.url(Server::Fixture, Wire::Http)?, &folder.join("alone"))
 }
 
-/// The fixture as an entry of a configuration.
-pub(super) fn fixture(stage: &Stage, upstreams: &Upstreams, wire: Wire) -> Result<Value> {
+/// The fixture, which speaks both generations, as an entry of a configuration that makes it speak one.
+pub(super) fn fixture(stage: &Stage, upstreams: &Upstreams, wire: Wire, speaks: Revision) -> Result<Value> {
+    let protocol = speaks.protocol();
     if wire != Wire::Stdio {
-        return Ok(json!({ "type": "http", "url": upstreams.url(Server::Fixture, wire)? }));
+        let url = upstreams.url(Server::Fixture, wire)?;
+        return Ok(json!({ "type": "http", "url": url, "protocol": protocol }));
     }
     let words = Server::Fixture.command(stage, wire, 0)?;
-    Ok(json!({ "command": words.first(), "args": words.get(1..) }))
+    Ok(json!({ "command": words.first(), "args": words.get(1..), "protocol": protocol }))
 }
 
 /// The gateway before one server whose tools keep their names, listening.

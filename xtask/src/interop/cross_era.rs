@@ -23,12 +23,7 @@ pub(super) fn run(stage: &Stage, upstreams: &Upstreams, name: &str, revision: Re
     let page = fs::read_to_string(stage.root.join(PAGE)).context(PAGE)?;
     let table = table(&page, revision)?;
     let alone = alone(stage, upstreams, revision, &folder)?;
-    let mut entry = fixture(stage, upstreams, Wire::Http)?;
-    entry["protocol"] = match revision {
-        Revision::Modern => "legacy",
-        Revision::Legacy => "modern",
-    }
-    .into();
+    let entry = fixture(stage, upstreams, Wire::Http, revision.other())?;
     let gateway = serve(stage, &entry, &folder)?;
     let through = judge(stage, revision, &gateway.url("/mcp"), &folder.join("through"))?;
     let problems = differences(&table, &alone, &through);

@@ -133,6 +133,10 @@ pub(super) fn run(stage: &Stage, upstreams: &Upstreams, name: &str, client: Clie
         let direct = play(member, &scenario, &target).with_context(|| format!("{member} alone"))?;
         parts.push(Part { server: member.to_owned(), scenario, direct });
     }
+    let untried = merged::untried(&parts);
+    if !untried.is_empty() {
+        bail!("{}", untried.join("\n"));
+    }
     project.write(stage, upstreams)?;
     project.step(Step::new(&stage.front).args(&["trust", "--yes"])).output(DEADLINE)?;
     let serve = Target::Command(vec![text(&stage.front), "serve".to_owned()]);

@@ -30,6 +30,21 @@ impl Revision {
             Self::Modern => "2026-07-28",
         }
     }
+
+    /// What makes a server's entry speak it.
+    pub(super) const fn protocol(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        }
+    }
+
+    pub(super) const fn other(self) -> Self {
+        match self {
+            Self::Legacy => Self::Modern,
+            Self::Modern => Self::Legacy,
+        }
+    }
 }
 
 /// What the suite said of one scenario.

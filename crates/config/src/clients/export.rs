@@ -13,7 +13,7 @@ use super::find::root_in;
 use super::notes;
 use super::placeholders::translate_entry;
 use super::reading::{Members, read};
-use super::same::{is_empty, meaning, normal};
+use super::same::{in_one_spelling, is_empty, meaning, normal};
 use super::shape::{Quirk, Switch};
 use super::writing::write;
 
@@ -70,15 +70,16 @@ pub fn plan_export(
         .and_then(|file| file.at_path(&root))
         .and_then(Node::items)
         .map(|items| items.iter().map(Node::to_json).collect());
-    let writes_list = client.dialect == Dialect::Continue;
-    if writes_list && export.list.is_none() {
+    let is_there = file.is_some_and(|file| file.at_path(&root).is_some());
+    let writes_list = client.dialect == Dialect::Continue && !is_there;
+    if writes_list {
         export.list = Some(Vec::new());
     }
     let before = export.list.clone();
     for (name, own) in entries {
         export.entry(name, own, &root);
     }
-    if export.list != before || (writes_list && file.is_none()) {
+    if export.list != before {
         export.head();
         let list = export.list.take().unwrap_or_default();
         export.plan.changes.push(Change::set(&root, list.into()));
@@ -279,8 +280,12 @@ impl Export<'_> {
             let is_allowed = allowed.as_ref().is_none_or(|list| list.contains(&name.as_str().into()));
             let name: Json = name.as_str().into();
             if is_on {
-                excluded.iter_mut().for_each(|list| list.retain(|other| *other != name));
-                allowed.iter_mut().filter(|_| !is_allowed).for_each(|list| list.push(name.clone()));
+                if let Some(list) = &mut excluded {
+                    list.retain(|other| *other != name);
+                }
+                if let Some(list) = allowed.as_mut().filter(|_| !is_allowed) {
+                    list.push(name);
+                }
             } else if is_allowed && !excluded.as_ref().is_some_and(|list| list.contains(&name)) {
                 excluded.get_or_insert_default().push(name);
             }
@@ -322,9 +327,12 @@ fn is_named(item: &Json, name: &str) -> bool {
 /// What the client does not say: found by reading its entry again. An error where that would be another server, or one
 /// that is on instead of off.
 fn left_out(name: &str, own: &Members, entry: &Members, client: &Client) -> Result<Vec<String>, String> {
-    let again = read(name, entry, client.shape).map_err(|reason| format!("it {reason}"))?.own;
+    let mut again = read(name, entry, client.shape).map_err(|reason| format!("it {reason}"))?.own;
+    let mut own = own.clone();
+    in_one_spelling(&mut again, client.dialect);
+    in_one_spelling(&mut own, client.dialect);
     let mut left_out = Vec::new();
-    for (member, value) in own {
+    for (member, value) in &own {
         let read = again.get(member);
         if read == Some(value) || (read.is_none() && is_empty(value)) {
             continue;

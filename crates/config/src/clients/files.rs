@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::environment::{Environment, Platform};
 use crate::tree::Format;
 
+/// No more are looked at in a directory of profiles or extensions.
+const MOST: usize = 1000;
+
 /// Whom a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
@@ -64,18 +67,20 @@ impl Roots<'_> {
     fn project(&self, rest: &str) -> ClientFile {
         file(self.project.join(rest), Scope::Project)
     }
+}
 
-    /// A file of that name in each directory below `base`, in the order of their names.
-    fn each_below(&self, base: &Path, rest: &str) -> Vec<ClientFile> {
-        let mut found: Vec<PathBuf> = std::fs::read_dir(base)
-            .into_iter()
-            .flat_map(|entries| entries.flatten().take(1000))
-            .map(|entry| entry.path().join(rest))
-            .filter(|path| path.is_file())
-            .collect();
-        found.sort();
-        found.into_iter().map(|path| file(path, Scope::User).read_only()).collect()
-    }
+/// A file of that name in each directory below `base`, in the order of their names.
+fn each_below(base: &Path, rest: &str) -> Vec<ClientFile> {
+    let found = inside(base).into_iter().map(|path| path.join(rest)).filter(|path| path.is_file());
+    found.map(|path| file(path, Scope::User).read_only()).collect()
+}
+
+/// What is in a directory, in the order of names; nothing if it cannot be read.
+fn inside(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.take(MOST).map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }
 
 fn file(path: PathBuf, scope: Scope) -> ClientFile {
@@ -105,7 +110,7 @@ pub(super) fn vscode(at: &Roots<'_>) -> Vec<ClientFile> {
     for product in ["Code", "Code - Insiders", "VSCodium"] {
         files.push(at.support(&format!("{product}/User/mcp.json")));
         let profiles = at.env.app_support().join(format!("{product}/User/profiles"));
-        files.extend(at.each_below(&profiles, "mcp.json"));
+        files.extend(each_below(&profiles, "mcp.json"));
         files.push(at.support(&format!("{product}/User/settings.json")).read_only());
     }
     files.push(at.project(".vscode/mcp.json"));
@@ -143,7 +148,7 @@ pub(super) fn codex(at: &Roots<'_>) -> Vec<ClientFile> {
 
 pub(super) fn gemini(at: &Roots<'_>) -> Vec<ClientFile> {
     let mut files = vec![at.home(".gemini/settings.json"), at.project(".gemini/settings.json")];
-    files.extend(at.each_below(&at.env.home.join(".gemini/extensions"), "gemini-extension.json"));
+    files.extend(each_below(&at.env.home.join(".gemini/extensions"), "gemini-extension.json"));
     files
 }
 
@@ -246,15 +251,10 @@ pub(super) fn agent_plugin(at: &Roots<'_>) -> Vec<ClientFile> {
 }
 
 pub(super) fn continue_dev(at: &Roots<'_>) -> Vec<ClientFile> {
-    let mut blocks: Vec<PathBuf> = std::fs::read_dir(at.project.join(".continue/mcpServers"))
-        .into_iter()
-        .flat_map(|entries| entries.flatten().take(1000))
-        .map(|entry| entry.path())
-        .filter(|path| path.is_file() && Format::of_path(path).is_some())
-        .collect();
-    blocks.sort();
     let mut files = vec![at.home(".continue/config.yaml")];
-    files.extend(blocks.into_iter().map(|path| file(path, Scope::Project).read_only()));
+    let blocks = inside(&at.project.join(".continue/mcpServers")).into_iter();
+    let blocks = blocks.filter(|path| path.is_file() && Format::of_path(path).is_some());
+    files.extend(blocks.map(|path| file(path, Scope::Project).read_only()));
     files
 }
 

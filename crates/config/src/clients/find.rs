@@ -10,7 +10,7 @@ use crate::problem::{Position, Problem, Severity};
 use crate::tree::{Format, Node, pointer, read, read_bytes, read_tolerant};
 
 use super::placeholders::{each_text, translate};
-use super::reading::{Members, read as read_entry};
+use super::reading::{Members, NO_SERVER, read as read_entry};
 use super::shape::{Quirk, Switch};
 use super::{Client, ClientFile};
 
@@ -80,11 +80,12 @@ pub fn find(
     let format = if file.format == Format::Json { Format::Jsonc } else { file.format };
     let (root, doubled) = read_tolerant(bytes, format).map_err(named)?;
     let mut all = InFile::default();
-    if client.strict_json && format == Format::Jsonc {
-        if let Some(problem) = read(bytes, Format::Json).err().and_then(|found| found.into_iter().next()) {
-            let message = format!("{} reads strict JSON: {}", client.title, problem.message);
-            all.problems.push(Problem { severity: Severity::Warning, message, hint: None, ..problem });
-        }
+    if client.strict_json
+        && format == Format::Jsonc
+        && let Some(problem) = read(bytes, Format::Json).err().and_then(|found| found.into_iter().next())
+    {
+        let message = format!("{} reads strict JSON: {}", client.title, problem.message);
+        all.problems.push(Problem { severity: Severity::Warning, message, hint: None, ..problem });
     }
     let search = Search { client, file, root: &root, doubled: &doubled };
     if let Some((path, servers)) = search.root(&mut all) {
@@ -129,10 +130,9 @@ impl<'a> Search<'a> {
         let own = self.client.shape.roots;
         let path = own.iter().chain(&ELSEWHERE).find(|path| is_root(self.root, path))?;
         let node = self.root.at_path(path)?;
-        let portable = self.file.path.file_name().is_some_and(|name| name == ".mcp.json");
-        let expected = *path == own.first().copied().unwrap_or_default()
-            || (own.contains(path) && *path != ["mcpServers"]);
-        if !expected && !(portable && *path == ["mcpServers"]) {
+        let is_portable = self.file.path.file_name().is_some_and(|name| name == ".mcp.json");
+        let is_usual = own.first() == Some(path) || (own.contains(path) && *path != ["mcpServers"]);
+        if !is_usual && !is_portable {
             let usual = own.first().map(|path| path.join(".")).unwrap_or_default();
             let message = format!(
                 "the servers stand under {:?}, where {} has {usual:?}",
@@ -205,7 +205,10 @@ impl<'a> Search<'a> {
         let reading = match read_entry(name, &theirs, self.client.shape) {
             Ok(reading) => reading,
             Err(reason) => {
-                all.problems.push(problem(reason));
+                let is_fault = !reason.starts_with(NO_SERVER);
+                let problem = problem(reason);
+                let severity = if is_fault { Severity::Error } else { Severity::Warning };
+                all.problems.push(Problem { severity, ..problem });
                 return;
             }
         };
@@ -279,6 +282,8 @@ fn settle(own: Members, client: &Client) -> (Members, Dialect) {
             return Ok(());
         }
         let new = translate(text, from, Dialect::Toolway, field)?;
+        // It must find its way back, too.
+        translate(&new, Dialect::Toolway, from, field)?;
         is_same &= new == *text;
         *text = new;
         Ok(())

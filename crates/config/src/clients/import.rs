@@ -46,6 +46,8 @@ pub enum ImportOutcome {
         /// The name.
         name: String,
     },
+    /// It is Toolway's own gateway, which is not put behind itself.
+    Itself,
     /// Another server of that name is there: nothing is added.
     Conflict {
         /// The name.
@@ -82,6 +84,9 @@ pub fn plan_import(own_file: Option<&Node>, found: Vec<Found>, inputs: &[Json]) 
 }
 
 fn place(found: &Found, known: &mut Vec<Known>, changes: &mut Vec<Change>) -> ImportOutcome {
+    if is_toolway(&found.own) {
+        return ImportOutcome::Itself;
+    }
     let name = own_name(&found.name);
     let means = meaning(&found.own, found.dialect);
     let is_same = |known: &Known| meaning(&known.own, notes::dialect_of(&known.own)) == means;
@@ -108,6 +113,16 @@ fn place(found: &Found, known: &mut Vec<Known>, changes: &mut Vec<Change>) -> Im
         from: Some(format!("{}:{}", found.file.display(), found.at.line)),
     });
     ImportOutcome::Added { name }
+}
+
+/// Whether an entry starts Toolway's gateway.
+fn is_toolway(own: &Members) -> bool {
+    let words = own.get("args").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
+    let command = own.get("command").and_then(Json::as_str).unwrap_or_default();
+    let mut words: Vec<&str> = command.split_whitespace().chain(words).collect();
+    let program = if words.is_empty() { "" } else { words.remove(0) };
+    let program = program.rsplit(['/', '\\']).next().unwrap_or_default().trim_end_matches(".exe");
+    program == "toolway" && words.contains(&"serve")
 }
 
 /// What is remembered of the client for an entry of Toolway's own; `None` if the client could not have that entry.

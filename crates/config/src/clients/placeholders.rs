@@ -10,8 +10,13 @@ use super::reading::Members;
 
 /// The text in another dialect. An error is a fragment that names the placeholder, and never a value.
 pub(super) fn translate(text: &str, from: Dialect, to: Dialect, field: Field) -> Result<String, String> {
+    if from == to {
+        return Ok(text.to_owned());
+    }
     let pieces = parse(text, from, field).map_err(|fault| fault.message)?;
-    if from == to || parse(text, to, field).as_ref() == Ok(&pieces) {
+    // What Toolway understands may stay as it is in its own files; a client gets what it documents.
+    let stays = to == Dialect::Toolway || pieces.iter().all(|piece| matches!(piece, Piece::Literal(_)));
+    if stays && parse(text, to, field).as_ref() == Ok(&pieces) {
         return Ok(text.to_owned());
     }
     let parts: Result<Vec<String>, String> = pieces.iter().map(|piece| write(piece, to, field)).collect();
@@ -24,30 +29,52 @@ pub(super) fn translate(text: &str, from: Dialect, to: Dialect, field: Field) ->
     }
 }
 
+/// Clients that document `${NAME:-default}`, or are known to read it.
+const DEFAULTS: [Dialect; 3] = [Dialect::Toolway, Dialect::ClaudeCode, Dialect::Cursor];
+
+/// What a client documents: less than what is understood in its files.
+fn documented(dialect: Dialect) -> &'static [Syntax] {
+    use Syntax::{
+        Bang, BareEnv, BareFile, Braces, CommandColon, EnvColon, Input, Places, PluginPlaces, Secrets,
+    };
+    match dialect {
+        Dialect::Toolway => &[Braces, Places, Input, CommandColon],
+        Dialect::Cursor | Dialect::LmStudio | Dialect::Junie => &[EnvColon, Places],
+        Dialect::VsCode => &[EnvColon, Places, Input],
+        Dialect::ClaudeCode
+        | Dialect::Gemini
+        | Dialect::Qwen
+        | Dialect::Kiro
+        | Dialect::AmazonQ
+        | Dialect::Crush => &[Braces],
+        Dialect::Windsurf | Dialect::Roo | Dialect::Mcporter => &[EnvColon],
+        Dialect::OpenCode => &[BareEnv, BareFile],
+        Dialect::Pi => &[Braces, Bang],
+        Dialect::Continue => &[Secrets],
+        Dialect::AgentPlugin => &[PluginPlaces],
+        _ => &[],
+    }
+}
+
 fn write(piece: &Piece, to: Dialect, field: Field) -> Result<String, String> {
-    let has = |syntax| to.expands(field) && to.has(syntax);
+    let has = |syntax| to.expands(field) && documented(to).contains(&syntax);
     let none = |what: String| Err(format!("{what} has no counterpart there"));
     match piece {
         Piece::Literal(text) => {
             literal(text, to, field).ok_or_else(|| "a literal ${ cannot be written there".to_owned())
         }
         Piece::Variable { name, default: Some(default) } => {
-            let keeps =
-                has(Syntax::Braces) && !matches!(to, Dialect::Kiro | Dialect::AmazonQ | Dialect::Crush);
-            if keeps { Ok(format!("${{{name}:-{default}}}")) } else { none(format!("${{{name}:-...}}")) }
+            let form = format!("${{{name}:-{default}}}");
+            if DEFAULTS.contains(&to) { Ok(form) } else { none(format!("${{{name}:-...}}")) }
         }
         Piece::Variable { name, default: None } => {
-            // What a client documents goes before what it only understands.
             let forms = [
+                (Syntax::Braces, format!("${{{name}}}")),
+                (Syntax::EnvColon, format!("${{env:{name}}}")),
                 (Syntax::BareEnv, format!("{{env:{name}}}")),
                 (Syntax::Secrets, format!("${{{{ secrets.{name} }}}}")),
-                (Syntax::EnvColon, format!("${{env:{name}}}")),
-                (Syntax::Braces, format!("${{{name}}}")),
             ];
-            let braces_first = matches!(to, Dialect::Toolway | Dialect::ClaudeCode);
-            let form = forms
-                .into_iter()
-                .find(|(syntax, _)| has(*syntax) && !(braces_first && *syntax == Syntax::EnvColon));
+            let form = forms.into_iter().find(|(syntax, _)| has(*syntax));
             form.map_or_else(|| none(format!("${{{name}}}")), |(_, form)| Ok(form))
         }
         Piece::Known(known) => {

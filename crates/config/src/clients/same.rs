@@ -42,15 +42,21 @@ pub(super) fn meaning(own: &Members, dialect: Dialect) -> Members {
         meaning.shift_remove("type");
     }
     meaning.retain(|_, value| !is_empty(value));
-    let _: Result<(), ()> = each_text(&mut meaning, &mut |_, field, text| {
+    in_one_spelling(&mut meaning, dialect);
+    meaning
+}
+
+/// Texts that mean the same become equal.
+pub(super) fn in_one_spelling(own: &mut Members, dialect: Dialect) {
+    each_text::<()>(own, &mut |_, field, text| {
         *text = match translate(text, dialect, Dialect::Toolway, field) {
             // One spelling for `${env:X}` and `${X}`.
             Ok(translated) => translated.replace("${env:", "${"),
             Err(_) => format!("{}:{text}", dialect.name()),
         };
         Ok(())
-    });
-    meaning
+    })
+    .unwrap_or_default();
 }
 
 /// Whether a value says nothing.

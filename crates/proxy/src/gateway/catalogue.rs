@@ -9,6 +9,7 @@ mod merged;
 mod pins;
 mod quarantine;
 mod refused;
+mod remarks;
 mod server;
 mod uri;
 mod words;
@@ -86,6 +87,10 @@ impl Catalogue {
 
     /// Puts in what a server has now.
     pub fn set(&mut self, server: usize, catalogue: Arc<ServerCatalogue>) -> Changes {
+        if self.pinned.is_some() {
+            // Clients search: the first of them is not to wait for it.
+            catalogue.index();
+        }
         let after = Arc::clone(&catalogue);
         let before = self.servers.insert(server, catalogue);
         self.changed(before.as_deref(), Some(&after))

@@ -20,9 +20,12 @@ use exchange::Limits;
 /// Why a request of ours has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The server, or the transport, answered with an error.
+    /// The server answered with an error.
     #[error("{}", .0.message)]
     Failed(Failure),
+    /// The transport says that there is no answer: a refusal of HTTP, a lost connection.
+    #[error("{}", .0.message)]
+    Unanswered(Failure),
     /// No answer, and no progress, for so long.
     #[error("{method}: no answer within {seconds} s")]
     Silent {

@@ -14,6 +14,7 @@ mod hello;
 mod listing;
 mod logging;
 mod notices;
+mod observing;
 mod questions;
 mod reload;
 mod remembered;
@@ -40,9 +41,10 @@ use toolway_wire::IdHasher;
 
 use super::config::GatewayConfig;
 use super::message::{ClientMessage, SessionId};
+use super::observe::Observer;
 use super::outlet::Sink;
 use super::translate::Parked;
-use super::upstream::UpstreamId;
+use super::upstream::{UpstreamEvent, UpstreamId};
 use batches::Batch;
 use call::{Flight, Question};
 use flight::{FlightId, Slab};
@@ -85,6 +87,7 @@ pub(super) struct Hub {
     sweep_at: Option<Instant>,
     /// All servers are being stopped.
     ending: bool,
+    observer: Observer,
 }
 
 impl Hub {
@@ -109,12 +112,19 @@ impl Hub {
             lists,
             sweep_at: None,
             ending: false,
+            observer: Observer::default(),
         }
     }
 
     /// Something has happened. What is to be done about it is in [`Hub::take_effects`].
     pub(super) fn handle(&mut self, event: Event, now: Instant) {
         self.now = now;
+        let states = self.observer.is_on()
+            && match &event {
+                Event::Upstream(_, UpstreamEvent::Message(_)) => false,
+                Event::Upstream(..) | Event::Command(_) => true,
+                _ => false,
+            };
         match event {
             Event::Client(event) => self.client(event),
             Event::Upstream(instance, event) => self.upstream(instance, event),
@@ -122,6 +132,9 @@ impl Hub {
             Event::Command(command) => self.command(command),
             Event::Sweep => self.sweep_sessions(),
             Event::Tick => self.tick(),
+        }
+        if states {
+            self.tell_states();
         }
     }
 
@@ -140,13 +153,21 @@ impl Hub {
         self.sessions.get(&session).map(|session| &session.sink)
     }
 
-    fn to_client(&mut self, session: SessionId, message: ClientMessage) {
+    fn send_client(&mut self, session: SessionId, message: ClientMessage) {
         self.effects.push(Effect::ToClient(session, message));
+    }
+
+    /// A question is never dropped: its server waits for the answer.
+    fn ask_client(&mut self, session: SessionId, message: ClientMessage) {
+        self.effects.push(Effect::Ask(session, message));
     }
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Reload(config) => self.reload(*config),
+            Command::Reload(config, told) => {
+                self.reload(*config);
+                told.send(()).ok();
+            }
             Command::Status(answer) => {
                 answer.send(self.status()).ok();
             }

@@ -165,11 +165,16 @@ impl Observer {
         }
     }
 
-    /// A server's state, by [`super::ServerState::name`]. `None`: it is not configured any more.
-    pub fn server_state(&self, server: &str, state: Option<&'static str>) {
+    /// The state of every configured server, by [`super::ServerState::name`].
+    pub fn server_states(&self, states: &[(&str, &'static str)]) {
         if let Some(metrics) = self.metrics() {
-            metrics.server_state(server, state);
+            metrics.server_states(states);
         }
+    }
+
+    /// Traces are sent: a client's `traceparent` is of use.
+    pub fn follows_traces(&self) -> bool {
+        self.0.as_ref().is_some_and(|inner| inner.traces.is_some())
     }
 
     /// A client has come.
@@ -192,6 +197,11 @@ impl Observer {
         if let Some(audit) = self.0.as_ref().and_then(|inner| inner.audit.as_ref()) {
             audit.close().await;
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn metrics_text(&self) -> String {
+        self.metrics().map(Metrics::text).unwrap_or_default()
     }
 
     fn metrics(&self) -> Option<&Metrics> {

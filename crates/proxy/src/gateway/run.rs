@@ -15,6 +15,7 @@ use super::config::GatewayConfig;
 use super::connection::Shared;
 use super::hub::{ClientEvent, Command, Done, Effect, Event, Hub, SessionOptions};
 use super::message::{Message, SessionId};
+use super::observe::Observer;
 use super::outlet::{Outlet, outlet};
 use super::status::Status;
 use super::upstream::{Full, Upstream, UpstreamEvent, UpstreamId};
@@ -46,13 +47,19 @@ pub struct ClientSession {
 impl GatewayHandle {
     /// Starts the gateway and all its servers. Returns at once. To be called within a tokio runtime with time and I/O.
     pub fn start(config: GatewayConfig, shared: Shared) -> Self {
+        Self::start_observed(config, shared, Observer::default())
+    }
+
+    /// As [`GatewayHandle::start`], with somebody who hears what happens. Its tasks are the caller's to end.
+    pub fn start_observed(config: GatewayConfig, shared: Shared, observer: Observer) -> Self {
         let (clients, from_clients) = mpsc::channel(EVENTS);
         let (commands, from_owner) = mpsc::channel(16);
         let (to_hub, from_servers) = mpsc::channel(EVENTS);
         let closings = Arc::new(Notify::new());
         let tasks = TaskTracker::new();
-        let mut hub = Hub::new(config, Instant::now());
+        let mut hub = Hub::new(config, Instant::now()).observed_by(observer);
         hub.begin();
+        hub.tell_states();
         let task = Task {
             hub,
             shared,
@@ -82,9 +89,13 @@ impl GatewayHandle {
         Some(ClientSession { id: session, clients: self.clients.clone(), outlet })
     }
 
-    /// New settings: unchanged servers are left alone, calls in flight end on what they began with.
+    /// New settings: unchanged servers are left alone, calls in flight end on what they began with. They hold for every
+    /// message that is sent after this has returned.
     pub async fn reload(&self, config: GatewayConfig) {
-        self.commands.send(Command::Reload(Box::new(config))).await.ok();
+        let (told, hold) = oneshot::channel();
+        if self.commands.send(Command::Reload(Box::new(config), told)).await.is_ok() {
+            hold.await.ok();
+        }
     }
 
     /// The state of every configured entry. Empty after the end.
@@ -215,7 +226,7 @@ impl Task {
                 clients.push(event);
             }
             for (id, event) in servers.drain(..) {
-                self.from_server(id, event, now);
+                self.hear(id, event, now);
             }
             for event in clients.drain(..) {
                 self.hub.handle(Event::Client(event), now);
@@ -229,7 +240,7 @@ impl Task {
         }
     }
 
-    fn from_server(&mut self, id: UpstreamId, event: UpstreamEvent, now: Instant) {
+    fn hear(&mut self, id: UpstreamId, event: UpstreamEvent, now: Instant) {
         if let UpstreamEvent::Room = event {
             if let Some(running) = self.upstreams.get_mut(&id) {
                 while let Some(message) = running.overflow.pop_front() {
@@ -253,6 +264,11 @@ impl Task {
                 Effect::ToClient(session, message) => {
                     if let Some(sink) = self.hub.sink(session) {
                         sink.send(message);
+                    }
+                }
+                Effect::Ask(session, message) => {
+                    if let Some(sink) = self.hub.sink(session) {
+                        sink.ask(message);
                     }
                 }
                 Effect::ToServer(id, message) => {

@@ -153,7 +153,9 @@ async fn t16_one_good_one_absent_one_mute_one_crashing_one_late() -> Result<()> 
     for watched in [&ok, &gone, &quiet, &crash, &late] {
         watched.upstream.stop();
     }
-    drop((ok, gone, quiet, crash, late));
+    for watched in [ok, gone, quiet, crash, late] {
+        watched.ended().await?;
+    }
     Leaks::new(&mark).check(DEADLINE)
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use toolway_proxy::gateway::{Carrier, Connection, Eras, Known, Protocol, RemoteKind, Stage};
+use toolway_testkit::HttpRequest;
 use toolway_wire::era::Era;
 
 use super::support::{Web, remote, shared, shared_with};
@@ -120,7 +121,7 @@ async fn a_web_page_and_a_redirect_are_named() -> Result<()> {
     assert_eq!(error.detail.exchanges[0].content_type.as_deref(), Some("text/html"));
     assert!(error.hint.is_some_and(|hint| hint.contains("login page")));
 
-    let web = Web::start("on POST -> redirect 302 /login", "http")?;
+    let web = Web::start("on POST -> status 302\n    header Location: /login", "http")?;
     let error =
         Connection::open(&web.config("/mcp", RemoteKind::Auto)?, &shared()).await.expect_err("connected");
     assert!(error.reason.starts_with("HTTP 302: ") && error.reason.contains("/login"), "{}", error.reason);
@@ -187,9 +188,13 @@ on server/discover -> answer {"resultType":"complete","supportedVersions":["2026
 async fn headers_go_with_everything_up_to_the_end_of_the_session() -> Result<()> {
     let mut web = Web::start("set session on", "http")?;
     let connection = Connection::open(&web.config("/mcp", RemoteKind::Auto)?, &shared()).await?;
-    web.peer.wait("stream", Duration::from_secs(20), |_| true)?;
+    let mut requests = Vec::new();
+    while !requests.iter().any(|request: &HttpRequest| request.verb == "GET") {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        requests = web.peer.requests();
+    }
     connection.close().await;
-    let requests = web.peer.requests();
+    requests = web.peer.requests();
     let verbs: Vec<_> = requests.iter().map(|request| request.verb.as_str()).collect();
     assert!(["POST", "GET", "DELETE"].iter().all(|verb| verbs.contains(verb)), "{verbs:?}");
     assert!(requests.iter().all(|request| request.header("authorization") == Some("Bearer hunter2-token")));

@@ -139,7 +139,7 @@ async fn a_crash_at_start_is_told_at_once_with_its_last_words_and_no_secret() {
 async fn a_mute_server_is_cut_at_its_time_and_gone() -> Result<()> {
     let mark = mark();
     let mut config =
-        child("set defaults off\nset eof ignore\nset term ignore\non start -> spawn setsid stubborn", &mark)?;
+        child("set defaults off\nset eof ignore\nset term ignore\non start -> spawn stubborn", &mark)?;
     config.timeouts.startup = Duration::from_millis(300);
     let error = Connection::open(&config, &shared()).await.expect_err("connected");
     assert_eq!((error.stage, &*error.reason), (Stage::Initialize, "no answer to initialize in 0.3 s"));

@@ -1,6 +1,7 @@
 //! Scripted servers, their definitions, and waiting for events with a deadline.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,7 +31,8 @@ pub(crate) fn shared() -> Shared {
 
 pub(crate) fn shared_with(eras: Eras) -> Shared {
     let face = Face { capabilities: r#"{"elicitation":{}}"#.to_owned(), ..Face::default() };
-    Shared::new(Arc::new(Guard::new(GuardConfig::default())), Arc::new(eras), face)
+    let saved = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("upstream-saved");
+    Shared::new(Arc::new(Guard::new(GuardConfig::new(saved))), Arc::new(eras), face)
 }
 
 /// A word that no other test uses.
@@ -177,13 +179,20 @@ impl Watched {
         }
     }
 
-    /// Stops it: nothing is left, and it says so last.
-    pub(crate) async fn stop(mut self) -> Result<()> {
+    /// Stops it: nothing is left.
+    pub(crate) async fn stop(self) -> Result<()> {
+        let mark = self.mark.clone();
         self.upstream.stop();
+        self.ended().await?;
+        Leaks::new(&mark).check(Duration::ZERO)
+    }
+
+    /// Waits for the end of one that was stopped: it says so last.
+    pub(crate) async fn ended(mut self) -> Result<()> {
         let stopped = |event| matches!(event, UpstreamEvent::Stopped).then_some(());
         self.until(stopped).await?;
         timeout(DEADLINE, self.tasks.wait()).await?;
-        Leaks::new(&self.mark).check(Duration::ZERO)
+        Ok(())
     }
 }
 

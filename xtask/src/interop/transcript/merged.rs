@@ -98,6 +98,8 @@ impl Part {
             .filter_map(|item| item[key].as_str().map(str::to_owned))
             .collect();
         let prefix = self.exposed("");
+        // Two servers may have the same address; the gateway's list has it once or twice.
+        let mut seen = BTreeSet::new();
         if let Some(items) = relayed["result"][what].as_array_mut() {
             items.retain_mut(|item| {
                 let Some(Value::String(name)) = item.get_mut(key) else { return false };
@@ -108,15 +110,25 @@ impl Part {
                         true
                     })
                 } else {
-                    known.contains(name)
+                    known.contains(name) && seen.insert(name.clone())
                 }
             });
         }
         relayed["result"][what].take()
     }
 
+    /// Errors of the client's own name the tool as it knows it.
+    fn unprefixed(&self, step: &Value) -> Value {
+        let mut step = step.clone();
+        if let Some(Value::String(message)) = step.pointer_mut("/error/message") {
+            *message = message.replace(&self.exposed(""), "");
+        }
+        step
+    }
+
     fn compare(&self, index: usize, step: &Value, relayed: &Value) -> Vec<String> {
         let plain = &self.direct["steps"][index];
+        let relayed = &self.unprefixed(relayed);
         let name = format!("{} {}", self.server, name_of(index, step));
         if let Some(problem) = unexpected(step, plain) {
             return vec![format!("{name}: without Toolway already: {problem}")];
@@ -162,6 +174,11 @@ fn failed(step: &Value) -> bool {
     !step["error"].is_null() || step["result"]["isError"] == true
 }
 
+/// One line for each tool that no step calls.
+pub(in crate::interop) fn untried(parts: &[Part]) -> Vec<String> {
+    parts.iter().flat_map(Part::untried).collect()
+}
+
 /// One scenario for all: it begins when the tools of every server are there.
 pub(in crate::interop) fn scenario(parts: &[Part]) -> Value {
     let expected: Vec<String> = parts
@@ -175,8 +192,7 @@ pub(in crate::interop) fn scenario(parts: &[Part]) -> Value {
 
 /// One line for each difference that the client could see.
 pub(in crate::interop) fn differences(parts: &[Part], through: &Value) -> Vec<String> {
-    let mut found: Vec<String> = parts.iter().flat_map(Part::untried).collect();
-    found.extend(strangers(parts, &through["steps"][0]));
+    let mut found = strangers(parts, &through["steps"][0]);
     let mut place = 1;
     for part in parts {
         for (index, step) in part.steps().iter().enumerate() {

@@ -93,18 +93,15 @@ pub(super) fn entry(entry: &Entry, resolved: &Resolved) -> ServerReport {
                 "set {names} where the client is started, not only in a shell; or give a default: ${{{}:-VALUE}}",
                 variables.first().map_or("NAME", String::as_str)
             );
-            checks.push(Check::fault(Layer::Variables, format!("not set: {names}"), fix));
+            missing(&mut checks, Check::fault(Layer::Variables, format!("not set: {names}"), fix));
             ("failed", Some(false))
         }
         Standing::NeedsInput { inputs } => {
             let names = inputs.join(", ");
             let fix =
                 format!("only its own client can ask for {names}: use a variable instead, ${{env:NAME}}");
-            checks.push(Check::fault(
-                Layer::Variables,
-                format!("needs a value that a person types: {names}"),
-                fix,
-            ));
+            let finding = format!("needs a value that a person types: {names}");
+            missing(&mut checks, Check::fault(Layer::Variables, finding, fix));
             ("needs_input", Some(false))
         }
         Standing::Ready => {
@@ -122,6 +119,18 @@ pub(super) fn entry(entry: &Entry, resolved: &Resolved) -> ServerReport {
         checks,
         tools: None,
     }
+}
+
+/// A value is missing: one cause, with every place that wants it, if they are known.
+fn missing(checks: &mut Vec<Check>, all: Check) {
+    let wanted: Vec<&str> = checks
+        .iter()
+        .filter(|check| check.verdict == Verdict::Fault)
+        .map(|check| check.finding.as_str())
+        .collect();
+    let finding = if wanted.is_empty() { all.finding.clone() } else { wanted.join("\n") };
+    checks.retain(|check| check.verdict != Verdict::Fault);
+    checks.push(Check { finding, ..all });
 }
 
 /// Whether the entry itself is in order.

@@ -204,13 +204,6 @@ pub(super) struct CloudReport {
     pub(super) checks: Vec<Check>,
 }
 
-impl ServerReport {
-    /// Nothing keeps it from being used, as far as is known.
-    pub(super) fn has_fault(&self) -> bool {
-        self.usable == Some(false) || self.checks.iter().any(|check| check.verdict == Verdict::Fault)
-    }
-}
-
 impl Report {
     /// Whether anything keeps an agent from a tool.
     pub(super) fn settle(mut self) -> Self {

@@ -86,10 +86,10 @@ impl Refusal {
     /// A request that has no result.
     pub(crate) fn client(server: &str, error: &ClientError) -> Self {
         let (exit, hint) = match error {
-            ClientError::Failed(failure) => match failure.data.as_deref().and_then(status) {
+            ClientError::Failed(_) => (Exit::Ended, None),
+            ClientError::Unanswered(failure) => match failure.data.as_deref().and_then(status) {
                 Some(401 | 403) => (Exit::NotSignedIn, None),
-                Some(_) => (Exit::NotStarted, None),
-                None => (Exit::Ended, None),
+                _ => (Exit::NotStarted, None),
             },
             ClientError::Silent { .. } => {
                 (Exit::NotStarted, Some("raise --timeout to wait longer".to_owned()))
@@ -183,21 +183,19 @@ mod tests {
 
     #[test]
     fn failed_requests_have_the_exit_code_of_their_cause() {
-        let failed = |data: Option<&str>| {
-            ClientError::Failed(toolway_transport::Failure {
-                code: -32000,
-                message: "m".to_owned(),
-                data: data.map(str::to_owned),
-            })
+        let failure = |data: Option<&str>| toolway_transport::Failure {
+            code: -32000,
+            message: "m".to_owned(),
+            data: data.map(str::to_owned),
         };
-        let silent = ClientError::Silent { method: "tools/call".to_owned(), seconds: 1 };
         for (error, code) in [
-            (failed(None), 1),
-            (failed(Some("{\"status\":401}")), 5),
-            (failed(Some("{\"status\":500}")), 4),
-            (failed(Some("\"own data\"")), 1),
-            (silent, 4),
+            (ClientError::Failed(failure(Some("{\"status\":401}"))), 1),
+            (ClientError::Unanswered(failure(None)), 4),
+            (ClientError::Unanswered(failure(Some("{\"status\":401}"))), 5),
+            (ClientError::Unanswered(failure(Some("{\"status\":500}"))), 4),
+            (ClientError::Silent { method: "tools/call".to_owned(), seconds: 1 }, 4),
             (ClientError::Lost("gone".to_owned()), 4),
+            (ClientError::Refused("too large".to_owned()), 1),
         ] {
             assert_eq!(Refusal::client("s", &error).exit.code(), code, "{error:?}");
         }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolway_config::{
     Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, HeaderCase, InheritEnv, Options, Problem,
@@ -18,6 +19,9 @@ use toolway_transport::{ChildConfig, HttpConfig, Platform, Roots, supervisor};
 
 use crate::compose::Environment;
 use crate::render::quoted;
+
+/// How much longer than a call its transport waits.
+const MARGIN: Duration = Duration::from_secs(5);
 
 /// Every entry, in the order of the configuration.
 pub(super) fn entries(
@@ -96,16 +100,21 @@ fn unset(entry: &Entry, variables: &[String], problems: &[Problem]) -> ServerSta
 
 /// The gateway's settings of a server whose placeholders are replaced.
 fn config(expanded: Expanded, own: &Environment) -> Result<ServerConfig, ServerState> {
+    let options = expanded.options;
+    let timeouts = timeouts(&options);
     let target = match expanded.target {
         ExpandedTarget::Stdio(stdio) => Target::Child(child(stdio, own)),
-        ExpandedTarget::Remote(remote) => Target::Remote(self::remote(remote)?),
+        ExpandedTarget::Remote(remote) => {
+            let mut remote = self::remote(remote)?;
+            wait_for_calls(&mut remote.http, &timeouts);
+            Target::Remote(remote)
+        }
     };
-    let options = expanded.options;
     Ok(ServerConfig {
         name: expanded.name,
         target,
         digest: expanded.digest,
-        timeouts: timeouts(&options),
+        timeouts,
         required: options.required.unwrap_or(false),
         lazy: options.lazy.unwrap_or(false),
         share: match options.share.unwrap_or_default() {
@@ -178,6 +187,13 @@ pub(super) fn child_target(
     let env = environment(own.all(), given, inherit, Platform::CURRENT).variables;
     let supervise = supervisor::own_binary().ok();
     ChildTarget { command, child: ChildConfig { program: PathBuf::new(), args, env, cwd, supervise } }
+}
+
+/// HTTP waits no shorter than a call may take: what is too long is said by who knows the call, not by its transport.
+pub(super) fn wait_for_calls(http: &mut HttpConfig, timeouts: &Timeouts) {
+    let least = timeouts.call_idle.max(timeouts.startup) + MARGIN;
+    http.timeout = http.timeout.max(least);
+    http.sse_read_timeout = http.sse_read_timeout.max(least);
 }
 
 fn remote(remote: ExpandedRemote) -> Result<RemoteTarget, ServerState> {

@@ -7,6 +7,7 @@ mod schema;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use toolway_wire::find;
 
 use super::members::{Members, quoted};
 use crate::gateway::lists::ListKind;
@@ -49,7 +50,7 @@ pub(super) fn judge(kind: ListKind, raw: &Bytes) -> Result<Judged, String> {
     }
     let own_json = members.get(kind.key()).cloned().unwrap_or_else(|| quoted(&own));
     let mut judged = Judged { own, own_json, members, value, repairs: Vec::new() };
-    judged.display_members();
+    judged.display_members(kind);
     match kind {
         ListKind::Tools => judged.tool()?,
         ListKind::Prompts => judged.prompt()?,
@@ -61,9 +62,9 @@ pub(super) fn judge(kind: ListKind, raw: &Bytes) -> Result<Judged, String> {
 
 /// What a definition may be called before it is judged.
 pub(super) fn name_of(kind: ListKind, raw: &Bytes, position: usize) -> String {
-    let named = serde_json::from_slice::<Value>(raw).ok();
-    let named = named.as_ref().and_then(|value| value.get(kind.key())).and_then(Value::as_str);
-    named.filter(|name| !name.is_empty()).map_or_else(|| format!("#{}", position + 1), str::to_owned)
+    let at = find::find(raw, &[find::Step::Key(kind.key())]);
+    let named = at.and_then(|at| find::string(raw, at)).filter(|name| !name.is_empty());
+    named.unwrap_or_else(|| format!("#{}", position + 1))
 }
 
 impl Judged {
@@ -78,7 +79,7 @@ impl Judged {
     }
 
     /// Members that only decorate: `null` means that they are not there, and a broken one is worth less than the rest.
-    fn display_members(&mut self) {
+    fn display_members(&mut self, kind: ListKind) {
         for (name, fits) in DISPLAY {
             match self.value.get(name) {
                 Some(Value::Null) => self.cut(name, "is null"),
@@ -89,7 +90,7 @@ impl Judged {
         let Some(Value::Object(annotations)) = self.value.get("annotations") else { return };
         let kept: Map<String, Value> = annotations
             .iter()
-            .filter(|(name, value)| annotation_fits(name, value))
+            .filter(|(name, value)| annotation_fits(kind, name, value))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         if kept.len() < annotations.len() {
@@ -210,10 +211,8 @@ fn icons_fit(icons: &Value) -> bool {
             let sizes = icon
                 .get("sizes")
                 .is_none_or(|sizes| sizes.as_array().is_some_and(|sizes| sizes.iter().all(Value::is_string)));
-            icon.get("src").is_some_and(Value::is_string)
-                && text(icon, "mimeType")
-                && sizes
-                && text(icon, "theme")
+            let theme = icon.get("theme").is_none_or(|theme| theme == "light" || theme == "dark");
+            icon.get("src").is_some_and(Value::is_string) && text(icon, "mimeType") && sizes && theme
         })
     })
 }
@@ -225,52 +224,61 @@ fn execution_fits(execution: &Value) -> bool {
     execution.is_object() && execution.get("taskSupport").is_none_or(support)
 }
 
-fn annotation_fits(name: &str, value: &Value) -> bool {
-    match name {
-        "title" => value.is_string(),
-        "readOnlyHint" | "destructiveHint" | "idempotentHint" | "openWorldHint" => value.is_boolean(),
-        "priority" => value.as_f64().is_some_and(|priority| (0.0..=1.0).contains(&priority)),
-        "audience" => value.as_array().is_some_and(|roles| {
+fn annotation_fits(kind: ListKind, name: &str, value: &Value) -> bool {
+    match (kind, name) {
+        (ListKind::Tools, "title") => value.is_string(),
+        (ListKind::Tools, "readOnlyHint" | "destructiveHint" | "idempotentHint" | "openWorldHint") => {
+            value.is_boolean()
+        }
+        (ListKind::Tools, _) => true,
+        (_, "priority") => value.as_f64().is_some_and(|priority| (0.0..=1.0).contains(&priority)),
+        (_, "audience") => value.as_array().is_some_and(|roles| {
             roles.iter().all(|role| role.as_str().is_some_and(|role| ["user", "assistant"].contains(&role)))
         }),
-        "lastModified" => value.as_str().is_some_and(is_timestamp),
+        (_, "lastModified") => value.as_str().is_some_and(is_timestamp),
         _ => true,
     }
 }
 
 /// `2025-01-12T15:00:58Z`, with an offset too (RFC 3339).
 fn is_timestamp(text: &str) -> bool {
-    let Some((date, time)) = text.split_once('T') else { return false };
-    let digits = |text: &str, form: &str| {
-        text.len() == form.len()
-            && text.bytes().zip(form.bytes()).all(|(byte, form)| match form {
-                b'0' => byte.is_ascii_digit(),
-                form => byte == form,
-            })
+    fn numbers<const N: usize>(text: &str, separator: char) -> Option<[u32; N]> {
+        let parts = text.split(separator).map(|part| {
+            let digits = part.bytes().all(|byte| byte.is_ascii_digit()) && [2, 4].contains(&part.len());
+            part.parse().ok().filter(|_| digits)
+        });
+        parts.collect::<Option<Vec<u32>>>()?.try_into().ok()
+    }
+    let parsed = || {
+        let (date, time) = text.split_once('T')?;
+        let [year, month, day] = numbers(date, '-')?;
+        let (clock, zone) = time.split_at_checked(8)?;
+        let [hour, minute, second] = numbers(clock, ':')?;
+        let zone =
+            zone.strip_prefix('.').map_or(zone, |zone| zone.trim_start_matches(|c: char| c.is_ascii_digit()));
+        let [ahead, minutes] =
+            if zone == "Z" { [0, 0] } else { numbers(zone.strip_prefix(['+', '-'])?, ':')? };
+        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let days = match month {
+            2 if leap => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
+        let in_day = |hour, minute| hour < 24 && minute < 60;
+        let in_year = (1..=12).contains(&month) && (1..=days).contains(&day) && date.len() == 10;
+        Some(in_year && in_day(hour, minute) && second < 60 && in_day(ahead, minutes))
     };
-    let (clock, zone) = time.split_at_checked(8).unwrap_or((time, ""));
-    let zone =
-        zone.strip_prefix('.').map_or(zone, |zone| zone.trim_start_matches(|c: char| c.is_ascii_digit()));
-    let offset = zone.strip_prefix(['+', '-']).is_some_and(|offset| digits(offset, "00:00"));
-    digits(date, "0000-00-00") && digits(clock, "00:00:00") && (zone == "Z" || offset)
+    parsed() == Some(true)
 }
 
-/// RFC 3986: a scheme and more; with the schemes of the web also a host, as some clients insist.
+/// As the strictest client reads it, which is by the URL Standard.
 fn uri_fits(uri: &str) -> Result<(), String> {
-    let bad = |why: &str| Err(format!("has the uri {uri:?}, {why}"));
-    let Some((scheme, rest)) = uri.split_once(':') else { return bad("which has no scheme") };
-    let letters = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
-    if !letters || !scheme.starts_with(|first: char| first.is_ascii_alphabetic()) {
-        return bad("which has no scheme");
-    }
-    let web = ["http", "https", "ws", "wss", "ftp"].iter().any(|one| scheme.eq_ignore_ascii_case(one));
-    if web && rest.trim_start_matches('/').is_empty() {
-        return bad("which has no host");
-    }
-    if uri.chars().any(char::is_control) {
-        return bad("which has a control character");
-    }
-    Ok(())
+    let parsed = url::Url::parse(uri);
+    parsed.map(drop).map_err(|error| match error {
+        url::ParseError::RelativeUrlWithoutBase => format!("has the uri {uri:?}, which has no scheme"),
+        error => format!("has the uri {uri:?}, which clients refuse: {error}"),
+    })
 }
 
 /// What a value is, for texts.

@@ -65,16 +65,14 @@ impl Client {
                         // A person may have been asked, who takes their time.
                         idle = Instant::now() + limits.idle;
                     }
-                    Kind::Notification => {
-                        if happened(&message, &id, companion) {
-                            idle = Instant::now() + limits.idle;
-                        }
+                    Kind::Notification if happened(&message, &id, companion) => {
+                        idle = Instant::now() + limits.idle;
                     }
                     _ => {}
                 },
                 Some(Received::Failed { ids, failure }) if ids.contains(&id) => {
                     self.current = None;
-                    return Err(ClientError::Failed(failure));
+                    return Err(ClientError::Unanswered(failure));
                 }
                 Some(Received::Failed { .. } | Received::Ready) => {}
                 Some(Received::Closed { reason }) => return Err(ClientError::Lost(reason)),

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use toolway_transport::{Failure, Outbound, Transport as _};
 use toolway_wire::era::{Era, ProtocolVersion, code};
 use toolway_wire::find::{Step, elements, find, string};
-use toolway_wire::{Id, Kind, METHOD_NOT_FOUND};
+use toolway_wire::{Id, Kind, METHOD_NOT_FOUND, UPSTREAM_ERROR};
 
 use super::inbox::Inbox;
 use super::link::Link;
@@ -146,7 +146,7 @@ impl Handshake<'_> {
                     }
                 }
                 Received::Failed { ids, failure } if ids.contains(&id) => {
-                    return Err(Refusal::Failed(failure));
+                    return Err(failed(failure));
                 }
                 Received::Failed { .. } | Received::Ready => {}
                 Received::Closed { reason } => return Err(Refusal::Closed(reason)),
@@ -179,6 +179,19 @@ impl Handshake<'_> {
             }
             _ => None,
         }
+    }
+}
+
+/// A transport reports an error without an id, which came with a status of refusal, in this way too.
+fn failed(failure: Failure) -> Refusal {
+    if failure.code == UPSTREAM_ERROR {
+        return Refusal::Failed(failure);
+    }
+    let data = Bytes::from(failure.data.unwrap_or_default());
+    Refusal::Rpc {
+        code: failure.code,
+        message: failure.message,
+        supported: versions(&data, &[Step::Key("supported")]),
     }
 }
 

@@ -11,7 +11,7 @@ use super::flight::FlightId;
 use super::requests::rescan;
 use super::work::Work;
 use super::{Effect, Hub, clients::AnswerBytes, splice};
-use crate::gateway::message::{Content, Message};
+use crate::gateway::message::{Content, Message, SessionId};
 use crate::gateway::translate;
 use crate::gateway::upstream::UpstreamId;
 
@@ -40,6 +40,7 @@ impl Hub {
             self.end_if_idle(instance);
             return;
         }
+        self.watch_answer(id, &message);
         let limit = self.instances.get(&instance).map_or(0, |instance| instance.plain_limit);
         let small = matches!(message.content, Content::Bytes(_)) && message.envelope.size().chars <= limit;
         if small {
@@ -54,7 +55,7 @@ impl Hub {
         let (Some(state), Some(flight)) = (self.instances.get(&instance), self.flights.get(id)) else {
             return;
         };
-        let session = self.session_of(flight).and_then(|session| self.sessions.get(&session));
+        let session = session_of(flight).and_then(|session| self.sessions.get(&session));
         let saved_as = session.map(|session| session.options.saved_as.as_str()).unwrap_or_default();
         let call = flight.call_info(&state.name, saved_as);
         let action = state.guard.action(&message.envelope, Some(&call));
@@ -92,7 +93,7 @@ impl Hub {
         let modern_server = self.instances.get(&instance).is_some_and(super::server::Instance::is_modern);
         let Some(flight) = self.flights.get(id) else { return };
         if flight.round.is_none() && flight.is_modern() == modern_server {
-            self.reply(instance, id, message);
+            self.reply(instance, id, &message);
             return;
         }
         if matches!(flight.origin, Origin::Parked(_)) {
@@ -100,7 +101,7 @@ impl Hub {
             return;
         }
         if modern_server == flight.is_modern() {
-            self.reply(instance, id, message);
+            self.reply(instance, id, &message);
         } else if modern_server {
             if message.envelope.result_type() == Some("input_required") {
                 self.ask_again(instance, id, &message);
@@ -132,13 +133,13 @@ impl Hub {
         let Some(bytes) = message.content.bytes() else { return };
         let changed = change(bytes, &flight.method, message.envelope.kind());
         match rescan(changed.into()) {
-            Some(message) => self.reply(instance, id, message),
+            Some(message) => self.reply(instance, id, &message),
             None => self.fail_flight(id, UPSTREAM_ERROR, "the answer could not be translated"),
         }
     }
 
     /// The last step: the client's own id.
-    fn reply(&mut self, instance: UpstreamId, id: FlightId, message: Message) {
+    fn reply(&mut self, instance: UpstreamId, id: FlightId, message: &Message) {
         let Some(flight) = self.land(id) else { return };
         let Origin::Client(asker) = &flight.origin else { return };
         if let Some(bytes) = message.content.bytes() {
@@ -156,6 +157,7 @@ impl Hub {
     /// Takes a request out that is over.
     pub(super) fn land(&mut self, id: FlightId) -> Option<Flight> {
         let flight = self.flights.remove(id)?;
+        self.tell_observer(&flight);
         if let Some(instance) = flight.instance
             && let Some(state) = self.instances.get_mut(&instance)
         {
@@ -182,6 +184,7 @@ impl Hub {
             }
             return;
         }
+        self.watch_failure(id, code);
         let Some(flight) = self.land(id) else { return };
         self.withdraw_about(id);
         if let Origin::Client(asker) = &flight.origin {
@@ -193,14 +196,14 @@ impl Hub {
     pub(super) fn name_of(&self, instance: UpstreamId) -> std::sync::Arc<str> {
         self.instances.get(&instance).map(|instance| instance.name.clone()).unwrap_or_default()
     }
+}
 
-    /// The client behind a request, also where it does not wait at the moment.
-    pub(super) fn session_of(&self, flight: &Flight) -> Option<crate::gateway::message::SessionId> {
-        match &flight.origin {
-            Origin::Client(asker) => Some(asker.session),
-            Origin::Parked(session) => Some(*session),
-            Origin::Hub => None,
-        }
+/// The client behind a request, also where it does not wait at the moment.
+pub(super) fn session_of(flight: &Flight) -> Option<SessionId> {
+    match &flight.origin {
+        Origin::Client(asker) => Some(asker.session),
+        Origin::Parked(session) => Some(*session),
+        Origin::Hub => None,
     }
 }
 

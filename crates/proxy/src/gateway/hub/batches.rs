@@ -30,12 +30,12 @@ impl Batch {
 
 impl Hub {
     /// One of the answers has come.
-    pub(super) fn batch_answer(&mut self, number: u64, answer: Vec<u8>) {
+    pub(super) fn batch_answer(&mut self, number: u64, answer: &[u8]) {
         if let Some(batch) = self.batches.get_mut(&number) {
             if batch.bytes.len() > 1 {
                 batch.bytes.push(b',');
             }
-            batch.bytes.extend_from_slice(&answer);
+            batch.bytes.extend_from_slice(answer);
         }
         self.batch_less(number);
     }
@@ -55,6 +55,6 @@ impl Hub {
         batch.bytes.push(b']');
         let payload = Payload::Bytes(batch.bytes.into());
         let message = ClientMessage { about: Some(batch.first), is_answer: true, payload };
-        self.to_client(batch.session, message);
+        self.send_client(batch.session, message);
     }
 }

@@ -8,6 +8,7 @@ use toolway_guard::CallInfo;
 use toolway_wire::Id;
 
 use super::flight::{Deadline, FlightId};
+use super::observing::Watched;
 use super::session::Asker;
 use crate::gateway::message::{Message, SessionId};
 use crate::gateway::translate::Asked;
@@ -61,6 +62,8 @@ pub(super) struct Flight {
     pub(super) sequence: u64,
     /// Questions in the middle of it, where the two sides are of different eras.
     pub(super) round: Option<Box<Round>>,
+    /// What an observer will hear of it.
+    pub(super) watched: Option<Box<Watched>>,
 }
 
 impl Flight {
@@ -91,6 +94,7 @@ impl Flight {
 
 /// What a call between two eras remembers.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "it is boxed where it is kept")]
 pub(super) enum Round {
     /// A legacy client's call of a modern server: the request as it can be sent again.
     Again {

@@ -7,6 +7,7 @@ use super::call::Origin;
 use super::flight::FlightId;
 use super::splice::Digits;
 use crate::gateway::message::SessionId;
+use crate::gateway::observe::Outcome;
 use crate::gateway::translate;
 
 impl Hub {
@@ -33,6 +34,7 @@ impl Hub {
             self.tell_cancelled(instance, id, reason);
         }
         self.withdraw_about(id);
+        self.watch_end(id, Outcome::CANCELLED);
         if let Some(flight) = self.land(id)
             && let Origin::Client(asker) = &flight.origin
         {
@@ -78,6 +80,7 @@ impl Hub {
             self.land(id);
             return;
         }
+        self.watch_end(id, Outcome::TIMEOUT);
         let text = format!("server {name:?} timed out: {reason}");
         self.fail_flight(id, toolway_wire::UPSTREAM_ERROR, &text);
     }

@@ -22,6 +22,7 @@ impl Hub {
             ClientEvent::Opened { session, sink, options } => {
                 if !self.ending {
                     self.sessions.insert(session, Session::new(sink, options));
+                    self.observer.session_opened();
                 }
             }
             ClientEvent::Message { session, message } => self.client_message(session, message, None),
@@ -81,8 +82,8 @@ impl Hub {
                 self.request(Asker { session, id, batch, modern: None }, message);
             }
             Kind::Notification => self.client_notice(session, message),
-            Kind::Response | Kind::ErrorResponse => self.client_answer(session, message),
-            Kind::Fault if message.envelope.id().is_some() => self.client_answer(session, message),
+            Kind::Response | Kind::ErrorResponse => self.client_answer(session, &message),
+            Kind::Fault if message.envelope.id().is_some() => self.client_answer(session, &message),
             Kind::Fault | Kind::Stranger => {
                 let text = "invalid request: neither a request nor an answer of JSON-RPC 2.0";
                 self.refuse(session, &message.envelope, None, INVALID_REQUEST, text);
@@ -95,17 +96,14 @@ impl Hub {
         let id = envelope.id().filter(|id| id.raw().len() <= ID_CHARS && code != PARSE_ERROR);
         let bytes = error_response(id.map_or(b"null".as_slice(), Id::raw), code, text, None);
         let request = envelope.kind() == Kind::Request;
-        match batch.filter(|_| request) {
-            Some(batch) => self.batch_answer(batch, bytes),
-            None => {
-                let about = envelope.id().cloned();
-                let is_answer = about.is_some() && request;
-                self.to_client(
-                    session,
-                    ClientMessage { about, is_answer, payload: Payload::Bytes(bytes.into()) },
-                );
-            }
+        if let Some(batch) = batch.filter(|_| request) {
+            self.batch_answer(batch, &bytes);
+            return;
         }
+        let about = envelope.id().cloned();
+        let is_answer = about.is_some() && request;
+        let payload = Payload::Bytes(bytes.into());
+        self.send_client(session, ClientMessage { about, is_answer, payload });
     }
 
     /// The answer to a client's request: nothing more comes for it.
@@ -115,10 +113,10 @@ impl Hub {
         }
         let AnswerBytes(payload) = payload.into();
         match (asker.batch, payload) {
-            (Some(batch), Payload::Bytes(bytes)) => self.batch_answer(batch, bytes.into()),
+            (Some(batch), Payload::Bytes(bytes)) => self.batch_answer(batch, &bytes),
             (_, payload) => {
                 let about = Some(asker.id.clone());
-                self.to_client(asker.session, ClientMessage { about, is_answer: true, payload });
+                self.send_client(asker.session, ClientMessage { about, is_answer: true, payload });
             }
         }
     }
@@ -153,6 +151,7 @@ impl Hub {
 
     fn close_session(&mut self, session: SessionId) {
         let Some(state) = self.sessions.remove(&session) else { return };
+        self.observer.session_closed();
         let flights = self.flights.ids(|flight| match &flight.origin {
             Origin::Client(asker) => asker.session == session,
             Origin::Parked(_) | Origin::Hub => false,

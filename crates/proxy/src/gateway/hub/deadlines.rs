@@ -1,7 +1,6 @@
 //! Owns time: requests whose deadline is over, changes that were gathered, calls that were held open too long.
 
 use super::Hub;
-use super::call::Flight;
 use super::flight::FlightId;
 
 impl Hub {
@@ -23,24 +22,17 @@ impl Hub {
         let mut over: Vec<(u64, FlightId, String)> = Vec::new();
         let mut next = None;
         for (id, flight) in self.flights.iter() {
-            match Flight::over(flight, self.now) {
-                Some(reason) => over.push((flight.sequence, id, reason)),
-                None => {
-                    let end = flight.deadline.end();
-                    next = Some(next.map_or(end, |at: tokio::time::Instant| at.min(end)));
-                }
+            if let Some(reason) = flight.deadline.over(self.now) {
+                over.push((flight.sequence, id, reason));
+                continue;
             }
+            let end = flight.deadline.end();
+            next = Some(next.map_or(end, |at: tokio::time::Instant| at.min(end)));
         }
         self.sweep_at = next;
         over.sort_unstable_by_key(|(sequence, _, _)| *sequence);
         for (_, id, reason) in over {
             self.expire(id, &reason);
         }
-    }
-}
-
-impl Flight {
-    fn over(&self, now: tokio::time::Instant) -> Option<String> {
-        self.deadline.over(now)
     }
 }

@@ -12,10 +12,6 @@ use crate::gateway::upstream::{UpstreamEvent, UpstreamId};
 
 /// Everything that happens to the hub.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "messages are the rule, and boxing them would cost an allocation"
-)]
 pub(in crate::gateway) enum Event {
     /// From a front.
     Client(ClientEvent),
@@ -33,13 +29,11 @@ pub(in crate::gateway) enum Event {
 
 /// What the hub wants done.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "messages are the rule, and boxing them would cost an allocation"
-)]
 pub(in crate::gateway) enum Effect {
     /// A message for a client.
     ToClient(SessionId, ClientMessage),
+    /// A question for a client: as any other message, but not to be dropped.
+    Ask(SessionId, ClientMessage),
     /// A message for a server.
     ToServer(UpstreamId, Outbound),
     /// Start a server, or prepare a lazy one.

@@ -20,6 +20,10 @@ pub struct SessionOptions {
 
 /// What fronts tell the hub.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one message is the rule, and boxing it would cost an allocation"
+)]
 pub enum ClientEvent {
     /// A client has come.
     Opened {
@@ -62,8 +66,8 @@ pub enum ClientEvent {
 /// What the owner of the gateway wants of the hub.
 #[derive(Debug)]
 pub enum Command {
-    /// New settings.
-    Reload(Box<GatewayConfig>),
+    /// New settings; it is told when they hold.
+    Reload(Box<GatewayConfig>, oneshot::Sender<()>),
     /// The state of every entry.
     Status(oneshot::Sender<Vec<Status>>),
     /// All servers end, and the hub with them.

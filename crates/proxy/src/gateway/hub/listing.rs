@@ -157,16 +157,16 @@ impl Lists {
 
 impl Hub {
     /// What a server offers, as it came.
-    pub(super) fn server_lists(&mut self, id: UpstreamId, lists: Arc<RawLists>) {
+    pub(super) fn server_lists(&mut self, id: UpstreamId, lists: &Arc<RawLists>) {
         let Some(instance) = self.instances.get(&id) else { return };
         if instance.retired {
             return;
         }
         let (number, config) = (instance.server, Arc::clone(&instance.config));
         let Some(server) = self.servers.get_mut(number) else { return };
-        (server.lists, server.live) = (Some(Arc::clone(&lists)), true);
+        (server.lists, server.live) = (Some(Arc::clone(lists)), true);
         if server.recalled {
-            self.put_live_lists(number, &config, &lists);
+            self.put_live_lists(number, &config, lists);
             self.subscribe_again(id);
         }
     }
@@ -292,8 +292,8 @@ impl Hub {
         ready.sort_unstable();
         for session in ready {
             let payload = Payload::Bytes(bytes.clone());
-            self.to_client(session, ClientMessage { about: None, is_answer: false, payload });
+            self.send_client(session, ClientMessage { about: None, is_answer: false, payload });
         }
-        self.to_streams(method, &bytes);
+        self.tell_streams(method, &bytes);
     }
 }

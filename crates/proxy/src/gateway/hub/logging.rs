@@ -85,7 +85,7 @@ impl Hub {
         let payload = self.cut_log(instance, message).map_or_else(|| bytes.clone(), Into::into);
         for (session, about) in to {
             let payload = Payload::Bytes(payload.clone());
-            self.to_client(session, ClientMessage { about, is_answer: false, payload });
+            self.send_client(session, ClientMessage { about, is_answer: false, payload });
         }
     }
 

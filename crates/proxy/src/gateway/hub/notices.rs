@@ -13,17 +13,17 @@ use crate::gateway::upstream::UpstreamId;
 
 impl Hub {
     /// A notification of a server.
-    pub(super) fn server_notice(&mut self, instance: UpstreamId, message: Message) {
+    pub(super) fn server_notice(&mut self, instance: UpstreamId, message: &Message) {
         match message.envelope.method().unwrap_or_default() {
-            "notifications/progress" => self.server_progress(instance, &message),
-            "notifications/message" => self.log(instance, &message),
-            "notifications/cancelled" => self.server_cancels(instance, &message),
-            "notifications/resources/updated" => self.resource_updated(instance, &message),
+            "notifications/progress" => self.server_progress(instance, message),
+            "notifications/message" => self.log(instance, message),
+            "notifications/cancelled" => self.server_cancels(instance, message),
+            "notifications/resources/updated" => self.resource_updated(instance, message),
             "notifications/subscriptions/acknowledged"
             | "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
             | "notifications/resources/list_changed" => {}
-            _ => self.server_news(instance, &message),
+            _ => self.server_news(instance, message),
         }
     }
 
@@ -46,7 +46,7 @@ impl Hub {
         out.extend_from_slice(own);
         out.extend_from_slice(bytes.get(token.end..).unwrap_or_default());
         let (session, about) = (asker.session, Some(asker.id.clone()));
-        self.to_client(
+        self.send_client(
             session,
             ClientMessage { about, is_answer: false, payload: Payload::Bytes(out.into()) },
         );
@@ -58,7 +58,7 @@ impl Hub {
         let Some(bytes) = message.content.bytes() else { return };
         for (session, about) in self.listeners(instance) {
             let payload = Payload::Bytes(bytes.clone());
-            self.to_client(session, ClientMessage { about, is_answer: false, payload });
+            self.send_client(session, ClientMessage { about, is_answer: false, payload });
         }
     }
 
@@ -76,15 +76,13 @@ impl Hub {
         if !calls.is_empty() {
             return calls.into_iter().map(|(session, _, id)| (session, Some(id.clone()))).collect();
         }
-        match self.instances.get(&instance).and_then(|instance| instance.owner) {
-            Some(owner) => vec![(owner, None)],
-            None => {
-                let mut legacy = self.sessions.iter().filter(|(_, state)| state.client.is_some());
-                match (legacy.next(), legacy.next()) {
-                    (Some((only, _)), None) => vec![(*only, None)],
-                    _ => Vec::new(),
-                }
-            }
+        if let Some(owner) = self.instances.get(&instance).and_then(|instance| instance.owner) {
+            return vec![(owner, None)];
+        }
+        let mut legacy = self.sessions.iter().filter(|(_, state)| state.client.is_some());
+        match (legacy.next(), legacy.next()) {
+            (Some((only, _)), None) => vec![(*only, None)],
+            _ => Vec::new(),
         }
     }
 
@@ -107,7 +105,7 @@ impl Hub {
                 self.cancel_request(session, request, reason.as_deref());
             }
             "notifications/progress" => self.client_progress(session, &message),
-            "notifications/roots/list_changed" => self.roots_changed(session, message),
+            "notifications/roots/list_changed" => self.roots_changed(session, &message),
             _ => {
                 let mut running = self.instances.iter().filter(|(_, one)| !one.retired).map(|(id, _)| *id);
                 if let (Some(only), None) = (running.next(), running.next()) {
@@ -118,7 +116,7 @@ impl Hub {
     }
 
     /// A client's roots are others now: the servers that get them from clients hear of it.
-    fn roots_changed(&mut self, session: SessionId, message: Message) {
+    fn roots_changed(&mut self, session: SessionId, message: &Message) {
         let Some(bytes) = message.content.bytes() else { return };
         let mut told: Vec<UpstreamId> = self
             .instances

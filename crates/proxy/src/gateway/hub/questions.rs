@@ -31,7 +31,7 @@ enum Answerer {
 
 impl Hub {
     /// A request of a server.
-    pub(super) fn server_request(&mut self, instance: UpstreamId, message: Message) {
+    pub(super) fn server_request(&mut self, instance: UpstreamId, message: &Message) {
         let Some(id) = message.envelope.id().cloned() else { return };
         let method = message.envelope.method().unwrap_or_default();
         if method == "ping" {
@@ -58,9 +58,9 @@ impl Hub {
                 let refusal = error_response(id.raw(), METHOD_NOT_FOUND, &reason, None);
                 self.note(instance, refusal);
             }
-            Answerer::Round(flight) => self.hold(instance, flight, id, &message),
-            Answerer::Call(session, flight) => self.question(instance, session, Some(flight), id, &message),
-            Answerer::Client(session) => self.question(instance, session, None, id, &message),
+            Answerer::Round(flight) => self.hold(instance, flight, id, message),
+            Answerer::Call(session, flight) => self.question(instance, session, Some(flight), &id, message),
+            Answerer::Client(session) => self.question(instance, session, None, &id, message),
         }
     }
 
@@ -195,7 +195,7 @@ impl Hub {
         instance: UpstreamId,
         session: SessionId,
         about: Option<FlightId>,
-        id: Id,
+        id: &Id,
         message: &Message,
     ) {
         let refuse = |hub: &mut Self, text: &str| {
@@ -228,10 +228,8 @@ impl Hub {
             return;
         };
         let about = about.and_then(|flight| self.client_id(flight));
-        self.to_client(
-            session,
-            ClientMessage { about, is_answer: false, payload: Payload::Bytes(sent.into()) },
-        );
+        let payload = Payload::Bytes(sent.into());
+        self.ask_client(session, ClientMessage { about, is_answer: false, payload });
         if let Some(flight) = self.questions.get(ours).and_then(|question| question.about) {
             self.pause(flight);
         }
@@ -260,7 +258,7 @@ impl Hub {
     }
 
     /// A client has answered a question.
-    pub(super) fn client_answer(&mut self, session: SessionId, message: Message) {
+    pub(super) fn client_answer(&mut self, session: SessionId, message: &Message) {
         let Some(id) = message.envelope.id().and_then(splice::number).map(FlightId) else { return };
         if self.questions.get(id).is_none_or(|question| question.session != session) {
             return;
@@ -280,7 +278,7 @@ impl Hub {
                 let bytes = bytes.unwrap_or_else(|| error_response(id.raw(), UPSTREAM_ERROR, text, None));
                 self.note(instance, bytes);
             }
-            Replies::Round { flight, key } => self.round_answer(flight, &key, &question.method, &message),
+            Replies::Round { flight, key } => self.round_answer(flight, &key, &question.method, message),
         }
     }
 
@@ -325,7 +323,7 @@ impl Hub {
                 translate::cancelled(Digits::of(id.0).as_bytes(), Some("the server does not wait any more"));
             let about = question.about.and_then(|flight| self.client_id(flight));
             let payload = Payload::Bytes(bytes.into());
-            self.to_client(question.session, ClientMessage { about, is_answer: false, payload });
+            self.send_client(question.session, ClientMessage { about, is_answer: false, payload });
         }
     }
 

@@ -23,7 +23,7 @@ pub(in crate::gateway) struct Recalled {
 pub(super) fn recall(directory: PathBuf, server: usize, digest: String) -> Done {
     let disk = CatalogueDisk::new(directory);
     let (kept, pins) = (disk.load(&digest), disk.load_pins(&digest));
-    Done::Recalled(Recalled { server, digest, kept, pins })
+    Done::Recalled(Box::new(Recalled { server, digest, kept, pins }))
 }
 
 /// Writes what is to be remembered of a server.

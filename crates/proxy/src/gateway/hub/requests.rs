@@ -33,7 +33,7 @@ impl Hub {
             "server/discover" | "subscriptions/listen" => true,
             _ => envelope.protocol_version().is_some(),
         };
-        if modern && let Err(refusal) = self.modern_facts(&mut asker, &message) {
+        if modern && let Err(refusal) = modern_facts(&mut asker, &message) {
             let bytes = refusal.response(asker.id.raw(), &SUPPORTED);
             self.answer(&asker, bytes);
             return;
@@ -50,22 +50,12 @@ impl Hub {
             "prompts/get" => self.prompt(asker, message),
             "resources/read" => self.read(asker, message),
             "resources/subscribe" => self.subscribe(asker, message),
-            "resources/unsubscribe" => self.unsubscribe(asker, message),
-            "completion/complete" => self.complete(asker, message),
+            "resources/unsubscribe" => self.unsubscribe(&asker, &message),
+            "completion/complete" => self.complete(asker, &message),
             "logging/setLevel" => self.set_level(&asker, &message),
             "subscriptions/listen" => self.listen(&asker, &message),
             _ => self.other(asker, message),
         }
-    }
-
-    /// What a modern request says of its client.
-    fn modern_facts(&mut self, asker: &mut Asker, message: &Message) -> Result<(), translate::Refusal> {
-        let Some(bytes) = message.content.bytes() else { return Ok(()) };
-        let found = translate::request_meta(bytes);
-        translate::check(&found, &SUPPORTED)?;
-        let level = found.log_level.as_deref().and_then(translate::log_rank);
-        asker.modern = found.client().map(|client| Box::new(ModernFacts { client, level }));
-        Ok(())
     }
 
     /// An empty result.
@@ -76,6 +66,15 @@ impl Hub {
     }
 
     fn call(&mut self, asker: Asker, message: Message) {
+        if self.follows(&message) {
+            self.follow_references(asker, message);
+        } else {
+            self.call_tool(asker, message);
+        }
+    }
+
+    /// A call whose arguments are what they are to be.
+    pub(super) fn call_tool(&mut self, asker: Asker, message: Message) {
         let Some(name) = message.envelope.name() else {
             self.fail(&asker, INVALID_PARAMS, "invalid params: name, a string, is required");
             return;
@@ -128,7 +127,7 @@ impl Hub {
         self.fail(&asker, if down { UPSTREAM_ERROR } else { INVALID_PARAMS }, &text);
     }
 
-    fn complete(&mut self, asker: Asker, message: Message) {
+    fn complete(&mut self, asker: Asker, message: &Message) {
         let Some(bytes) = message.content.bytes() else { return };
         let path = |key| [Step::Key("params"), Step::Key("ref"), Step::Key(key)];
         let kind = splice::text(bytes, &path("type")).unwrap_or_default();
@@ -150,7 +149,7 @@ impl Hub {
                 self.deliver_changed(server, asker, changed);
             }
             None => {
-                self.fail(&asker, INVALID_PARAMS, &format!("unknown reference for a completion: {uri:?}"))
+                self.fail(&asker, INVALID_PARAMS, &format!("unknown reference for a completion: {uri:?}"));
             }
         }
     }
@@ -216,4 +215,14 @@ pub(super) fn rescan(bytes: bytes::Bytes) -> Option<Message> {
         _ => return None,
     };
     Some(Message { content: Content::Bytes(bytes), envelope })
+}
+
+/// What a modern request says of its client.
+fn modern_facts(asker: &mut Asker, message: &Message) -> Result<(), translate::Refusal> {
+    let Some(bytes) = message.content.bytes() else { return Ok(()) };
+    let found = translate::request_meta(bytes);
+    translate::check(&found, &SUPPORTED)?;
+    let level = found.log_level.as_deref().and_then(translate::log_rank);
+    asker.modern = found.client().map(|client| Box::new(ModernFacts { client, level }));
+    Ok(())
 }

@@ -102,17 +102,17 @@ impl Hub {
         self.deliver_resource(server, &own, asker, message);
     }
 
-    pub(super) fn unsubscribe(&mut self, asker: Asker, message: Message) {
+    pub(super) fn unsubscribe(&mut self, asker: &Asker, message: &Message) {
         let uri = message.envelope.uri().unwrap_or_default().to_owned();
         if let Some(session) = self.sessions.get_mut(&asker.session) {
             session.subscriptions.remove(&uri);
         }
         if message.envelope.uri().is_none() {
-            self.fail(&asker, INVALID_PARAMS, "invalid params: uri, a string, is required");
+            self.fail(asker, INVALID_PARAMS, "invalid params: uri, a string, is required");
             return;
         }
         self.unsubscribed(&uri);
-        self.empty(&asker);
+        self.empty(asker);
     }
 
     /// One client less wants to hear of a resource: if it was the last one, the server need not tell.
@@ -279,7 +279,7 @@ impl Hub {
         }
         out.sort_by_key(|(session, _, _)| *session);
         for (session, about, bytes) in out {
-            self.to_client(
+            self.send_client(
                 session,
                 ClientMessage { about, is_answer: false, payload: Payload::Bytes(bytes) },
             );

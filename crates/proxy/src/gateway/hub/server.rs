@@ -18,6 +18,7 @@ use crate::gateway::upstream::UpstreamId;
 
 /// One configured entry. Its number stays the same as long as the gateway runs.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the server")]
 pub(super) struct Server {
     /// As configured.
     pub(super) name: Arc<str>,

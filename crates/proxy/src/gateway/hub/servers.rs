@@ -54,17 +54,15 @@ impl Hub {
             }
             return self.usable(instance);
         }
-        match server.shared {
-            Some(shared) => self.usable(shared),
-            None => {
-                let config = Arc::clone(config);
-                let shared = self.start(number, &config, None);
-                if let Some(server) = self.servers.get_mut(number) {
-                    server.shared = Some(shared);
-                }
-                Ok(shared)
-            }
+        if let Some(shared) = server.shared {
+            return self.usable(shared);
         }
+        let config = Arc::clone(config);
+        let shared = self.start(number, &config, None);
+        if let Some(server) = self.servers.get_mut(number) {
+            server.shared = Some(shared);
+        }
+        Ok(shared)
     }
 
     /// A copy that is up, or may come up by itself.
@@ -74,9 +72,11 @@ impl Hub {
         };
         match &instance.state {
             _ if instance.negotiated.is_some() => Ok(id),
-            ServerState::Starting | ServerState::Connected => Ok(id),
-            // It is tried again for the call: it may be back since.
-            ServerState::Failed { stage: Stage::Run, .. } => Ok(id),
+            // One that was lost is tried again for the call, and a lazy one is always: it may be better since.
+            ServerState::Starting
+            | ServerState::Connected
+            | ServerState::Failed { stage: Stage::Run, .. } => Ok(id),
+            ServerState::Failed { .. } if instance.config.lazy => Ok(id),
             state => Err(format!("server {:?} is not available: {state}", instance.name)),
         }
     }
@@ -142,9 +142,9 @@ impl Hub {
         }
         match event {
             UpstreamEvent::Message(message) => self.server_message(id, message),
-            UpstreamEvent::State(state) => self.server_state(id, state),
+            UpstreamEvent::State(state) => self.server_state(id, &state),
             UpstreamEvent::Up(negotiated) => self.server_up(id, negotiated),
-            UpstreamEvent::Lists(lists) => self.server_lists(id, lists),
+            UpstreamEvent::Lists(lists) => self.server_lists(id, &lists),
             UpstreamEvent::Failed { ids, failure } => {
                 let name =
                     self.instances.get(&id).map(|instance| Arc::clone(&instance.name)).unwrap_or_default();
@@ -167,13 +167,13 @@ impl Hub {
     fn server_message(&mut self, id: UpstreamId, message: Message) {
         match message.envelope.kind() {
             Kind::Response | Kind::ErrorResponse | Kind::Fault => self.server_answer(id, message),
-            Kind::Request => self.server_request(id, message),
-            Kind::Notification => self.server_notice(id, message),
+            Kind::Request => self.server_request(id, &message),
+            Kind::Notification => self.server_notice(id, &message),
             Kind::Stranger => {}
         }
     }
 
-    fn server_state(&mut self, id: UpstreamId, state: ServerState) {
+    fn server_state(&mut self, id: UpstreamId, state: &ServerState) {
         let Some(instance) = self.instances.get_mut(&id) else { return };
         instance.state = state.clone();
         let (number, retired) = (instance.server, instance.retired);
@@ -187,11 +187,11 @@ impl Hub {
                 self.fail_flight(waiting.flight, UPSTREAM_ERROR, &text);
             }
         }
-        if !retired && state != ServerState::Starting {
+        if !retired && *state != ServerState::Starting {
             self.settle(number);
         }
         if !retired {
-            self.hide_failed(number, &state);
+            self.hide_failed(number, state);
         }
         self.end_if_idle(id);
     }

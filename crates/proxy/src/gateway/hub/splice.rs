@@ -131,15 +131,12 @@ pub(super) fn readdress(
                         found = Some(member.value);
                     }
                 }
-                match found {
-                    Some(at) => {
-                        own_token = json.get(at.clone()).map(Into::into);
-                        (at, b"", id, b"")
-                    }
-                    None => {
-                        let at = meta.start + 1;
-                        (at..at, b"\"progressToken\":", id, if empty { b"" } else { b"," })
-                    }
+                if let Some(at) = found {
+                    own_token = json.get(at.clone()).map(Into::into);
+                    (at, b"", id, b"")
+                } else {
+                    let at = meta.start + 1;
+                    (at..at, b"\"progressToken\":", id, if empty { b"" } else { b"," })
                 }
             }
         });

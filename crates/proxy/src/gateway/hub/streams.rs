@@ -31,14 +31,14 @@ impl Hub {
         }
         session.listens.push((asker.id.clone(), filter.clone()));
         let bytes = translate::acknowledged(asker.id.raw(), &filter);
-        self.to_stream(asker.session, &asker.id, bytes);
+        self.put_on_stream(asker.session, &asker.id, bytes);
         self.subscribe_for_stream(&filter.uris);
     }
 
-    fn to_stream(&mut self, session: SessionId, id: &Id, bytes: Vec<u8>) {
+    fn put_on_stream(&mut self, session: SessionId, id: &Id, bytes: Vec<u8>) {
         let about = Some(id.clone());
         let payload = Payload::Bytes(bytes.into());
-        self.to_client(session, ClientMessage { about, is_answer: false, payload });
+        self.send_client(session, ClientMessage { about, is_answer: false, payload });
     }
 
     /// A client ends a stream; true: it was one.
@@ -54,7 +54,7 @@ impl Hub {
     }
 
     /// Something that clients listen for has happened: `make` gives the notification.
-    pub(super) fn to_streams(&mut self, method: &str, notification: &[u8]) {
+    pub(super) fn tell_streams(&mut self, method: &str, notification: &[u8]) {
         let mut out = Vec::new();
         for (session, state) in &self.sessions {
             for (id, filter) in &state.listens {
@@ -66,7 +66,7 @@ impl Hub {
         out.sort_by_key(|(session, _)| *session);
         for (session, id) in out {
             let bytes = translate::with_subscription_id(notification, id.raw());
-            self.to_stream(session, &id, bytes);
+            self.put_on_stream(session, &id, bytes);
         }
     }
 

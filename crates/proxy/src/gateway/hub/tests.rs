@@ -4,6 +4,7 @@ mod calls;
 mod eras;
 mod lists;
 mod messages;
+mod observing;
 mod questions;
 mod reloads;
 mod rig;

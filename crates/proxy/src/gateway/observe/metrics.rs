@@ -69,12 +69,21 @@ impl Metrics {
         }
     }
 
-    pub(super) fn server_state(&self, server: &str, state: Option<&'static str>) {
+    /// Of all servers; one that is not among them is not configured any more.
+    pub(super) fn server_states(&self, states: &[(&str, &'static str)]) {
         let mut numbers = self.lock();
-        if let Some(known) = numbers.servers.get_mut(server) {
-            known.state = state;
-        } else if state.is_some() && numbers.servers.len() < MAX_SERVERS {
-            numbers.servers.insert(server.to_owned(), ServerNumbers { state, ..ServerNumbers::default() });
+        for known in numbers.servers.values_mut() {
+            known.state = None;
+        }
+        for (server, state) in states {
+            let state = Some(*state);
+            if let Some(known) = numbers.servers.get_mut(*server) {
+                known.state = state;
+            } else if numbers.servers.len() < MAX_SERVERS {
+                numbers
+                    .servers
+                    .insert((*server).to_owned(), ServerNumbers { state, ..ServerNumbers::default() });
+            }
         }
     }
 

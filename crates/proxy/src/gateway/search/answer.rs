@@ -12,6 +12,8 @@ use crate::gateway::state::ServerState;
 const NAMED: usize = 20;
 /// Characters of a description where many tools are named.
 const BRIEF: usize = 100;
+/// Characters of an answer, however many a client may take: it is there to choose from.
+const MOST: usize = 24_000;
 /// Servers that are not up and are named.
 const STATES: usize = 20;
 
@@ -29,7 +31,7 @@ pub fn search_result(
         let names: Vec<&str> = states.iter().map(|(name, _)| *name).take(STATES).collect();
         return text_result(&format!("there is no server {wanted:?}; there are {}", names.join(", ")), true);
     }
-    let mut out = Text::default();
+    let (mut out, max_chars) = (Text::default(), max_chars.min(MOST));
     if request.query.trim().is_empty() {
         overview(catalogue, request, max_chars, &mut out);
     } else {

@@ -15,14 +15,17 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// The changes of one list.
 #[derive(Debug)]
 pub(super) struct Schedule {
+    /// After a change.
     due: Option<Instant>,
+    /// Without one.
+    expiry: Option<Instant>,
     last: Option<Instant>,
     pause: Duration,
 }
 
 impl Default for Schedule {
     fn default() -> Self {
-        Self { due: None, last: None, pause: PAUSE }
+        Self { due: None, expiry: None, last: None, pause: PAUSE }
     }
 }
 
@@ -46,17 +49,18 @@ impl Schedule {
 
     /// It may have changed at `at` without a word.
     pub(super) fn expires(&mut self, at: Instant) {
-        self.due.get_or_insert(at);
+        self.expiry = Some(at);
     }
 
     /// When it is to be asked for again.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.due
+        [self.due, self.expiry].into_iter().flatten().min()
     }
 
     /// It is asked for now.
     pub(super) fn begun(&mut self, now: Instant) {
         self.due = None;
+        self.expiry = None;
         self.last = Some(now);
     }
 }
@@ -70,7 +74,7 @@ mod tests {
         let start = Instant::now();
         let mut schedule = Schedule::default();
         schedule.begun(start);
-        let first = start + Duration::from_secs(60);
+        let first = start + Duration::from_mins(1);
         schedule.changed(first);
         schedule.changed(first + Duration::from_millis(10));
         assert_eq!(schedule.due(), Some(first + GATHER));
@@ -98,8 +102,10 @@ mod tests {
         schedule.expires(now + LONGEST);
         assert_eq!(schedule.due(), Some(now + LONGEST));
         schedule.begun(now);
+        schedule.expires(now + LONGEST * 9);
         schedule.changed(now + LONGEST);
-        schedule.expires(now);
         assert_eq!(schedule.due(), Some(now + LONGEST + GATHER));
+        schedule.begun(now + LONGEST * 2);
+        assert_eq!(schedule.due(), None);
     }
 }

@@ -144,7 +144,7 @@ fn what_is_good_is_left_alone() {
         (ListKind::Prompts, r#"{"name":"p","arguments":[{"name":"x","required":true}]}"#),
         (
             ListKind::Resources,
-            r#"{"uri":"test://a b/数","name":"","size":7,"annotations":{"audience":["user"],"priority":0.5,"lastModified":"2025-01-12T15:00:58.12+02:00"}}"#,
+            r#"{"uri":"test://a/b 数","name":"","size":7,"annotations":{"audience":["user"],"priority":0.5,"lastModified":"2025-01-12T15:00:58.12+02:00"}}"#,
         ),
         (ListKind::Templates, r#"{"uriTemplate":"{x}","name":"t"}"#),
     ] {
@@ -169,7 +169,7 @@ fn prompts_and_resources_have_their_own_faults() {
         (
             ListKind::Resources,
             r#"{"uri":"https://","name":"r"}"#,
-            "has the uri \"https://\", which has no host",
+            "has the uri \"https://\", which clients refuse: empty host",
         ),
         (
             ListKind::Templates,
@@ -193,6 +193,27 @@ fn prompts_and_resources_have_their_own_faults() {
         ),
     ] {
         assert_eq!(judged(kind, odd).map(|(json, _)| json), Ok(repaired.to_owned()), "{odd}");
+    }
+}
+
+#[test]
+fn dates_are_those_of_the_calendar() {
+    for (text, fits) in [
+        ("2025-01-12T15:00:58Z", true),
+        ("2024-02-29T23:59:59.123456789Z", true),
+        ("2025-02-29T00:00:00Z", false),
+        ("1900-02-29T00:00:00Z", false),
+        ("2025-01-12T15:00:58-23:59", true),
+        ("2025-01-12T15:00:58+24:00", false),
+        ("2025-01-12T15:00:58", false),
+        ("2025-01-12T24:00:00Z", false),
+        ("2025-01-12T15:00Z", false),
+        ("2025-13-01T15:00:00Z", false),
+        ("25-01-12T15:00:00Z", false),
+        ("2025-01-12 15:00:00Z", false),
+        ("2025-01-1éT15:00:00Z", false),
+    ] {
+        assert_eq!(is_timestamp(text), fits, "{text}");
     }
 }
 

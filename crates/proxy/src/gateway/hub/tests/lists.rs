@@ -101,7 +101,7 @@ fn the_first_list_waits_for_those_that_it_must_wait_for() {
     rig.open(1);
     rig.client(1, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
     rig.sent();
-    rig.after(Duration::from_secs(120));
+    rig.after(Duration::from_mins(2));
     assert_eq!(json(&rig.sent()[0])["id"], 1);
 }
 

@@ -158,7 +158,7 @@ fn questions_end_with_their_call_their_client_and_their_server() {
     rig.server("a", ELICIT);
     let (_, id) = asked(&rig.one());
     // The person takes two minutes, which is not the server's fault.
-    rig.after(Duration::from_secs(120));
+    rig.after(Duration::from_mins(2));
     rig.nothing();
     rig.server("a", r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q-1"}}"#);
     let cancel = json(&rig.one());
@@ -176,7 +176,7 @@ fn questions_end_with_their_call_their_client_and_their_server() {
     rig.sent();
     rig.event(Event::Client(ClientEvent::Closed { session: SessionId(1) }));
     assert_eq!(rig.sent().len(), 2);
-    rig.after(Duration::from_secs(3600));
+    rig.after(Duration::from_hours(1));
     rig.nothing();
 }
 

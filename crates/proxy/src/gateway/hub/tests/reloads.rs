@@ -99,7 +99,7 @@ fn another_way_to_name_tools_needs_no_restart() {
     let mut config = super::rig::gateway(vec![entry(server_config("a"))], rig.dir.path());
     config.bare = true;
     config.guard = Arc::clone(&rig.hub.config.guard);
-    rig.event(Event::Command(Command::Reload(Box::new(config))));
+    rig.event(Event::Command(Command::Reload(Box::new(config), tokio::sync::oneshot::channel().0)));
     rig.after(Duration::from_millis(20));
     assert_eq!(rig.sent().len(), 1);
     rig.client(1, r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}"#);

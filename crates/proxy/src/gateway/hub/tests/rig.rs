@@ -135,7 +135,7 @@ impl Rig {
 
     fn effect(&mut self, effect: Effect) {
         match effect {
-            Effect::ToClient(SessionId(session), message) => {
+            Effect::ToClient(SessionId(session), message) | Effect::Ask(SessionId(session), message) => {
                 let about = message.about.map(|id| format!(" [{id}]")).unwrap_or_default();
                 let end = if message.is_answer { "." } else { "" };
                 self.out.push(format!("{session}{about}{end} < {}", text(message.payload)));
@@ -266,7 +266,7 @@ impl Rig {
     pub(super) fn reload(&mut self, servers: Vec<ServerEntry>) {
         let mut config = gateway(servers, self.dir.path());
         config.guard = Arc::clone(&self.hub.config.guard);
-        self.event(Event::Command(Command::Reload(Box::new(config))));
+        self.event(Event::Command(Command::Reload(Box::new(config), tokio::sync::oneshot::channel().0)));
     }
 }
 
@@ -279,8 +279,8 @@ pub(super) fn sent_id(sent: &str) -> u64 {
 
 /// The JSON of what was sent.
 pub(super) fn json(sent: &str) -> serde_json::Value {
-    let at = sent.find('{').unwrap();
-    serde_json::from_str(&sent[at..]).unwrap()
+    let (_, json) = sent.split_once('{').unwrap();
+    serde_json::from_str(&format!("{{{json}")).unwrap()
 }
 
 fn text(payload: Payload) -> String {
