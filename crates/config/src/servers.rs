@@ -106,20 +106,25 @@ pub(crate) fn read_inline(map: &serde_json::Map<String, serde_json::Value>) -> S
 
 /// A tree without places.
 pub(crate) fn node_of(value: &serde_json::Value) -> Node {
+    node_at(value, NOWHERE)
+}
+
+/// A tree that stands in one place as a whole.
+pub(crate) fn node_at(value: &serde_json::Value, at: Position) -> Node {
     let value = match value {
         serde_json::Value::Null => Value::Null,
         serde_json::Value::Bool(value) => Value::Bool(*value),
         serde_json::Value::Number(number) => Value::Number(number.clone()),
         serde_json::Value::String(text) => Value::String(text.clone()),
-        serde_json::Value::Array(items) => Value::Array(items.iter().map(node_of).collect()),
-        serde_json::Value::Object(members) => Value::Object(
-            members
-                .iter()
-                .map(|(name, value)| (crate::tree::Key { name: name.clone(), at: NOWHERE }, node_of(value)))
-                .collect(),
-        ),
+        serde_json::Value::Array(items) => Value::Array(items.iter().map(|item| node_at(item, at)).collect()),
+        serde_json::Value::Object(members) => {
+            let member = |(name, value): (&String, &serde_json::Value)| {
+                (crate::tree::Key { name: name.clone(), at }, node_at(value, at))
+            };
+            Value::Object(members.iter().map(member).collect())
+        }
     };
-    Node { at: NOWHERE, end: 0, value }
+    Node { at, end: 0, value }
 }
 
 const NOWHERE: Position = Position { line: 1, column: 1, offset: 0 };
