@@ -141,6 +141,14 @@ impl Hub {
             return;
         };
         let Some(flight) = self.flights.get(id) else { return };
+        if modern_server && flight.method == "resources/subscribe" {
+            // It waited for the server to come up; there it belongs to a stream.
+            self.follow(instance);
+            if let Some(Flight { origin: Origin::Client(asker), .. }) = self.land(id) {
+                self.empty(&asker);
+            }
+            return;
+        }
         let message = match (flight.is_modern(), modern_server) {
             (true, true) | (false, false) => Some(message),
             (true, false) => {
