@@ -11,8 +11,11 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use toolway_proxy::Ending;
-use toolway_proxy::gateway::{Eras, Face, GatewayHandle, HttpFront, Shared, StdioFront, serve_stdio};
+use toolway_proxy::gateway::{
+    Eras, Face, GatewayHandle, HttpFront, Observer, Shared, StdioFront, serve_stdio,
+};
 use toolway_transport::{AsyncInput, AsyncOutput};
 
 use super::remote;
@@ -66,18 +69,17 @@ struct Gateway {
 
 impl Gateway {
     /// Starts all servers, and the watch over the files.
-    fn start(
-        &self,
-        servers: Servers,
-        loader: toolway_config::Loader,
-    ) -> Result<(GatewayHandle, Watching), UsageError> {
+    fn start(&self, servers: Servers, loader: toolway_config::Loader) -> Result<Running, UsageError> {
         let watched = servers.resolved.watched();
         let entries = self.entries(servers)?;
         let eras = Eras::new(cache_dir(&self.own).map(|cache| cache.join("eras.jsonl")));
         let shared = Shared::new(Arc::clone(&self.serving.guard), Arc::new(eras), Face::default());
-        let handle = GatewayHandle::start(self.serving.with(entries), shared);
-        let watching = Watching::start(watched, loader);
-        Ok((handle, watching))
+        let tasks = TaskTracker::new();
+        let end = CancellationToken::new();
+        let observer = Observer::start(&self.serving.observe, &tasks, &end)
+            .map_err(|error| UsageError::new("--metrics, --audit or OTEL_*", error.to_string()))?;
+        let handle = GatewayHandle::start_observed(self.serving.with(entries), shared, observer.clone());
+        Ok(Running { handle, watching: Watching::start(watched, loader), observer, tasks, end })
     }
 
     fn entries(&self, servers: Servers) -> Result<Vec<toolway_proxy::gateway::ServerEntry>, UsageError> {
@@ -97,7 +99,8 @@ impl Gateway {
         let outside = remote::outside(super::stream(std::io::stdin())?)?;
         let input = AsyncInput::stdin().map_err(system)?;
         let output = AsyncOutput::stdout().map_err(system)?;
-        let (handle, watching) = self.start(servers, loader)?;
+        let running = self.start(servers, loader)?;
+        let (handle, watching, ended) = running.parts();
         let front = StdioFront {
             guard: Arc::clone(&self.serving.guard),
             saved_as: crate::compose::session_name(),
@@ -108,7 +111,7 @@ impl Gateway {
             ending = serve_stdio(&handle, &front, input, output, outside) => ending,
             never = watching.run(&self, &handle) => match never {},
         };
-        end(&handle).await;
+        ended.await;
         Ok(ending)
     }
 
@@ -126,7 +129,8 @@ impl Gateway {
         let bound = listener.local_addr().unwrap_or(address);
         let scheme = if http.tls.is_some() { "https" } else { "http" };
         let mut signals = signals()?;
-        let (handle, watching) = self.start(servers, loader)?;
+        let running = self.start(servers, loader)?;
+        let (handle, watching, ended) = running.parts();
         tell(scheme, bound, &said);
         let front = HttpFront::new(http, handle.clone(), Arc::clone(&self.serving.guard));
         let stop = CancellationToken::new();
@@ -140,7 +144,7 @@ impl Gateway {
         if ending != Ending::UpstreamEnded {
             serving.await;
         }
-        end(&handle).await;
+        ended.await;
         Ok(ending)
     }
 }
@@ -152,10 +156,30 @@ fn tell(scheme: &str, bound: SocketAddr, said: &str) {
     writeln!(stderr, "toolway serves MCP at {scheme}://{bound}/mcp\n{said}").ok();
 }
 
-/// Ends all servers.
-async fn end(handle: &GatewayHandle) {
-    if timeout(END, handle.shutdown()).await.is_err() {
-        tracing::warn!("some servers did not end in time");
+/// A gateway that runs.
+struct Running {
+    handle: GatewayHandle,
+    watching: Watching,
+    observer: Observer,
+    tasks: TaskTracker,
+    end: CancellationToken,
+}
+
+impl Running {
+    /// The gateway, the watch over its files, and what ends it all: servers first, then what tells of them.
+    fn parts(self) -> (GatewayHandle, Watching, impl Future<Output = ()>) {
+        let Self { handle, watching, observer, tasks, end } = self;
+        let gateway = handle.clone();
+        let ended = async move {
+            if timeout(END, gateway.shutdown()).await.is_err() {
+                tracing::warn!("some servers did not end in time");
+            }
+            observer.close().await;
+            end.cancel();
+            tasks.close();
+            timeout(END, tasks.wait()).await.ok();
+        };
+        (handle, watching, ended)
     }
 }
 

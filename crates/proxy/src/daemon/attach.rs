@@ -142,14 +142,15 @@ impl DaemonClient {
         if let Some(stream) = self.running().await? {
             return Ok(stream);
         }
-        let mut daemon = start(launch)?;
+        let mut starter = start(launch)?;
+        // The daemon itself is another process, which nobody has to wait for.
+        let started = tokio::task::spawn_blocking(move || starter.wait()).await??;
+        if !started.success() {
+            return Err(io::Error::other(format!("the daemon could not be started: {started}")));
+        }
         loop {
             if let Some(stream) = self.running().await? {
                 return Ok(stream);
-            }
-            // It goes on by another process, so that nobody has to wait for it.
-            if let Some(status) = daemon.try_wait()?.filter(|status| !status.success()) {
-                return Err(io::Error::other(format!("the daemon ended at once: {status}")));
             }
             if Instant::now() >= until {
                 return Err(io::Error::other("the daemon does not listen"));

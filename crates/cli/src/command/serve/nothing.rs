@@ -42,16 +42,21 @@ const HINT: &str = "run `toolway import` to take over the servers of the clients
 single one, or name a file with --config";
 
 fn reason(servers: &Servers) -> String {
-    let shown: Vec<String> =
-        servers.resolved.files.iter().map(|file| file.path.display().to_string()).collect();
-    let errors = servers.problems().filter(|problem| problem.is_error()).count();
+    let mut shown: Vec<String> = Vec::new();
+    for file in &servers.resolved.files {
+        let path = file.path.display().to_string();
+        if !shown.contains(&path) {
+            shown.push(path);
+        }
+    }
+    let errors = servers.resolved.problems.iter().filter(|problem| problem.is_error()).count();
     let faults = match errors {
         0 => String::new(),
-        1 => ", of which one cannot be used (see above)".to_owned(),
-        more => format!(", with {more} faults (see above)"),
+        1 => ", where one fault was found (see stderr)".to_owned(),
+        more => format!(", where {more} faults were found (see stderr)"),
     };
     if shown.is_empty() {
         return "no MCP server is configured".to_owned();
     }
-    format!("no MCP server is configured; looked at {}{faults}", shown.join(", "))
+    format!("no MCP server is configured (looked at {}{faults})", shown.join(", "))
 }

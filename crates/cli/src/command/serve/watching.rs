@@ -28,7 +28,9 @@ impl Watching {
     pub(super) fn start(files: Vec<PathBuf>, loader: Loader) -> Self {
         let (tell, changes) = mpsc::channel(1);
         // One change waits while one is dealt with: more would say nothing more.
-        let watch = Watch::start(files, SETTLE, move || drop(tell.try_send(())));
+        let watch = Watch::start(files, SETTLE, move || {
+            tell.try_send(()).ok();
+        });
         let watch =
             watch.map_err(|error| tracing::warn!("changes of the configuration are not seen: {error}"));
         Self { watch: watch.ok(), changes, loader }
@@ -71,7 +73,7 @@ impl Watching {
 
 /// Says what is wrong with the files.
 pub(super) fn tell(servers: &Servers) {
-    for problem in servers.problems() {
+    for problem in &servers.resolved.problems {
         if problem.is_error() {
             tracing::error!("{problem}");
         } else {
