@@ -111,6 +111,13 @@ impl Hub {
                 false,
             );
         }
+        if let (true, [only]) = (self.config.bare, self.servers.as_slice()) {
+            let state = self.state_of(0);
+            if state != ServerState::Connected {
+                let text = format!("the {noun} {name:?} is not available: server {:?} is {state}", only.name);
+                return (text, true);
+            }
+        }
         (format!("unknown {noun}: {name:?}"), false)
     }
 
