@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_burst_gives_its_memory_back_and_its_ids_stay_used() {
         let mut slab = Slab::default();
-        let ids: Vec<FlightId> = (0..KEPT + 1).map(|n| slab.insert(n).unwrap()).collect();
+        let ids: Vec<FlightId> = (0..=KEPT).map(|n| slab.insert(n).unwrap()).collect();
         for id in &ids {
             slab.remove(*id);
         }
