@@ -1,6 +1,7 @@
 //! Owns the command line as the user types it. Values stay text here: `compose` gives them their meaning, with the
 //! environment beneath them.
 
+mod config;
 mod doctor;
 mod manage;
 mod saved;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use config::{CheckArgs, ConfigArgs, ConfigCommand, PathArgs, ShowConfigArgs, TrustArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use manage::{AddArgs, ExportArgs, ImportArgs, ScopeArgs, ServerArgs};
 pub(crate) use saved::{PurgeArgs, SavedArgs, SavedCommand, SearchArgs, ShowArgs};
@@ -72,6 +74,10 @@ pub(crate) enum Command {
     Disable(ServerArgs),
     /// Say why an agent does not have a tool, layer by layer, and what to do.
     Doctor(DoctorArgs),
+    /// Look at the configuration files: what they say, what is wrong in them, where they are.
+    Config(ConfigArgs),
+    /// Approve servers of projects and plugins, which start nothing before.
+    Trust(TrustArgs),
     /// Print what makes a shell complete this program's commands.
     Completions(CompletionsArgs),
     /// Print a manual page, or write all of them to a directory.

@@ -2,6 +2,7 @@
 
 mod call;
 mod completions;
+mod config;
 mod daemon;
 mod doctor;
 mod list;
@@ -19,6 +20,7 @@ mod server_name;
 mod shell;
 mod stdio;
 mod tools;
+mod trust;
 
 use crate::args::{Cli, Command};
 use crate::compose::UsageError;
@@ -46,6 +48,8 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Enable(args) => Ok(manage::switch(&args, true)),
         Command::Disable(args) => Ok(manage::switch(&args, false)),
         Command::Doctor(args) => Ok(doctor::run(&args)),
+        Command::Config(args) => Ok(config::run(&args)),
+        Command::Trust(args) => Ok(trust::run(&args)),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Quickstart(args) => quickstart::run(args),

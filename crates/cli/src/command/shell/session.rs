@@ -22,7 +22,8 @@ use crate::args::{AdHocArgs, SourceArgs, TalkArgs};
 use crate::compose::servers::{Servers, ad_hoc, with_timeout};
 use crate::compose::{Environment, UsageError, cache_dir};
 use crate::exit::Exit;
-use crate::show::{Shelf, Terminal, safe};
+use crate::render::quoted;
+use crate::show::{Shelf, Terminal, json, safe};
 use crate::{logs, units};
 
 /// The stack of our small threads.
@@ -98,6 +99,17 @@ fn end_now(signal: i32) {
 #[cfg(windows)]
 fn end_now(_signal: i32) {}
 
+/// A server, and how the command line named it.
+#[derive(Debug)]
+pub(crate) struct Choice<'w> {
+    /// Its settings.
+    pub(crate) config: Arc<ServerConfig>,
+    /// The words after it.
+    pub(crate) words: &'w [String],
+    /// How it is named in a command.
+    pub(crate) spelled: String,
+}
+
 /// A command that works with servers.
 #[derive(Debug)]
 pub(crate) struct Shell {
@@ -154,15 +166,18 @@ impl Shell {
         ad_hoc_args: &AdHocArgs,
         sources: &SourceArgs,
         words: &'w [String],
-    ) -> Result<(Arc<ServerConfig>, &'w [String]), Refusal> {
+    ) -> Result<Choice<'w>, Refusal> {
         if let Some(config) = ad_hoc(ad_hoc_args, &self.own)? {
-            return Ok((self.timed(&config), words));
+            // What the person typed is not repeated: it may hold a secret.
+            let spelled = if ad_hoc_args.url.is_some() { "--url ..." } else { "--command ..." };
+            return Ok(Choice { config: self.timed(&config), words, spelled: spelled.to_owned() });
         }
         let servers = self.servers(sources)?;
-        let Some((name, rest)) = words.split_first() else {
+        let Some((name, words)) = words.split_first() else {
             return Err(Refusal::usage("SERVER is missing").with_hint(known(&servers)));
         };
-        Ok((self.timed(&chosen(&servers, name)?), rest))
+        let config = self.timed(&chosen(&servers, name)?);
+        Ok(Choice { config, words, spelled: quoted(name, cfg!(windows)) })
     }
 
     /// With the time that the person gives.
@@ -188,6 +203,17 @@ impl Shell {
         // A thread may still wait for a line of the person: it ends with the process.
         runtime.shutdown_background();
         done
+    }
+
+    /// Prints JSON to stdout.
+    pub(crate) fn print_json(&self, value: &Value) -> Result<(), Refusal> {
+        Ok(std::io::stdout().lock().write_all(json(value, self.terminal.out).as_bytes())?)
+    }
+
+    /// Prints a page to stdout, whatever texts of servers are in it.
+    pub(crate) fn print(&self, page: &str) -> Result<(), Refusal> {
+        let page = if self.terminal.out { safe(page) } else { page.into() };
+        Ok(std::io::stdout().lock().write_all(page.as_bytes())?)
     }
 
     pub(crate) fn interrupts(&self) -> &Interrupts {
