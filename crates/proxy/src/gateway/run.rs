@@ -266,6 +266,11 @@ impl Task {
                         sink.send(message);
                     }
                 }
+                Effect::Ask(session, message) => {
+                    if let Some(sink) = self.hub.sink(session) {
+                        sink.ask(message);
+                    }
+                }
                 Effect::ToServer(id, message) => {
                     if let Some(running) = self.upstreams.get_mut(&id) {
                         running.send(message);

@@ -1,5 +1,6 @@
 //! `toolway enable` and `toolway disable`: switch a server in a file of Toolway's own, or of a client.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use toolway_config::{
@@ -37,11 +38,10 @@ fn switch(args: &ServerArgs, on: bool) -> Result<Exit, Refusal> {
     };
     let (mut out, word) = (std::io::stdout().lock(), if on { "on" } else { "off" });
     let shown = short(&target.path, &ground.env);
-    if changes.is_empty() {
-        writeln!(out, "{} is switched {word} already in {shown}", args.name)?;
-    } else {
-        target.write(&changes)?;
+    if !changes.is_empty() && target.write(&changes)?.changed {
         writeln!(out, "switched {} {word} in {shown}", args.name)?;
+    } else {
+        writeln!(out, "{} is switched {word} already in {shown}", args.name)?;
     }
     Ok(Exit::Done)
 }
@@ -56,7 +56,8 @@ fn target(args: &ServerArgs, on: bool, ground: &Ground) -> Result<Target, Refusa
     let options = LoadOptions { sources: SettingSource::ALL.to_vec(), ..LoadOptions::default() };
     let resolved = toolway_config::load(&options, &ground.env);
     let Some(entry) = resolved.entry(&args.name) else {
-        let names: Vec<&str> = resolved.entries.iter().map(|entry| entry.name.as_str()).collect();
+        let names: BTreeSet<&str> = resolved.entries.iter().map(|entry| entry.name.as_str()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
         let problem = Problem::error("is not configured").server(&args.name);
         let problem =
             if names.is_empty() { problem } else { problem.hint(format!("there are {}", names.join(", "))) };

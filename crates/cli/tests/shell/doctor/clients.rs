@@ -26,7 +26,10 @@ fn more_tools_than_the_client_takes_are_a_fault() -> Result<()> {
     }))?;
     let found = sick(&house, &["--for", "cursor"])?;
     let faults = findings(&found, "fault")?;
-    ensure!(faults.len() == 1 && faults[0].0.contains("90 tools") && faults[0].0.contains("80"), "{faults:?}");
+    ensure!(
+        faults.len() == 1 && faults[0].0.contains("90 tools") && faults[0].0.contains("80"),
+        "{faults:?}"
+    );
     ensure!(faults[0].1.contains("--expose search"), "{faults:?}");
     well(&house, &["a", "--for", "cursor"])?;
     well(&house, &["--for", "codex"])?;
@@ -56,7 +59,10 @@ fn a_client_that_runs_a_toolway_that_is_gone_is_told() -> Result<()> {
     let faults = findings(&found, "fault")?;
     ensure!(faults.len() == 1 && faults[0].0.contains("/no/such/toolway"), "{faults:?}");
     ensure!(faults[0].1.contains("which toolway"), "{faults:?}");
-    house.run(["doctor", "--for", "windsrf"])?.ended(2)?.says(&["no client is called", "did you mean windsurf?"])?;
+    house
+        .run(["doctor", "--for", "windsrf"])?
+        .ended(2)?
+        .says(&["no client is called", "did you mean windsurf?"])?;
     house.leave()
 }
 

@@ -7,6 +7,7 @@ mod schema;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use toolway_wire::find;
 
 use super::members::{Members, quoted};
 use crate::gateway::lists::ListKind;
@@ -61,9 +62,9 @@ pub(super) fn judge(kind: ListKind, raw: &Bytes) -> Result<Judged, String> {
 
 /// What a definition may be called before it is judged.
 pub(super) fn name_of(kind: ListKind, raw: &Bytes, position: usize) -> String {
-    let named = serde_json::from_slice::<Value>(raw).ok();
-    let named = named.as_ref().and_then(|value| value.get(kind.key())).and_then(Value::as_str);
-    named.filter(|name| !name.is_empty()).map_or_else(|| format!("#{}", position + 1), str::to_owned)
+    let at = find::find(raw, &[find::Step::Key(kind.key())]);
+    let named = at.and_then(|at| find::string(raw, at)).filter(|name| !name.is_empty());
+    named.unwrap_or_else(|| format!("#{}", position + 1))
 }
 
 impl Judged {

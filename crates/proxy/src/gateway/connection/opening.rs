@@ -180,8 +180,7 @@ impl<'a> Opening<'a> {
         let mut answers = self.exchanges.get(before..).unwrap_or_default().iter();
         let Some(answer) = answers.find(|exchange| exchange.method == method) else { return false };
         match (carrier, answer.status) {
-            (_, 400 | 404 | 405) => true,
-            (Carrier::Sse, 406 | 200..=299) => true,
+            (_, 400 | 404 | 405) | (Carrier::Sse, 406 | 200..=299) => true,
             (_, 402..=499) => error.reason.to_ascii_lowercase().contains("session"),
             _ => false,
         }

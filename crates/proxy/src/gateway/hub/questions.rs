@@ -228,10 +228,8 @@ impl Hub {
             return;
         };
         let about = about.and_then(|flight| self.client_id(flight));
-        self.send_client(
-            session,
-            ClientMessage { about, is_answer: false, payload: Payload::Bytes(sent.into()) },
-        );
+        let payload = Payload::Bytes(sent.into());
+        self.ask_client(session, ClientMessage { about, is_answer: false, payload });
         if let Some(flight) = self.questions.get(ours).and_then(|question| question.about) {
             self.pause(flight);
         }

@@ -66,6 +66,15 @@ impl Hub {
     }
 
     fn call(&mut self, asker: Asker, message: Message) {
+        if self.follows(&message) {
+            self.follow_references(asker, message);
+        } else {
+            self.call_tool(asker, message);
+        }
+    }
+
+    /// A call whose arguments are what they are to be.
+    pub(super) fn call_tool(&mut self, asker: Asker, message: Message) {
         let Some(name) = message.envelope.name() else {
             self.fail(&asker, INVALID_PARAMS, "invalid params: name, a string, is required");
             return;

@@ -29,6 +29,15 @@ pub(super) struct Target {
     pub(super) rename: Option<Bytes>,
 }
 
+/// Another `params.name`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rename<'a> {
+    /// As a JSON string.
+    json: &'a [u8],
+    /// As text, where it is at hand.
+    own: Option<&'a str>,
+}
+
 impl Hub {
     /// A client's request goes to a server, or waits until that is up.
     pub(super) fn deliver(&mut self, target: Target, asker: Asker, message: Message) {
@@ -149,6 +158,7 @@ impl Hub {
         let token = matches!(&*flight.method, "tools/call" | "prompts/get" | "resources/read");
         let keeps = modern_server && !flight.is_modern() && translate::may_ask(&flight.method);
         let digits = Digits::of(id.0);
+        let rename = rename.map(|json| Rename { json, own: flight.tool.as_deref() });
         let sent = message.and_then(|message| outbound(message, digits.as_bytes(), rename, token));
         let Some((outbound, own_token)) = sent else {
             self.fail_flight(
@@ -247,7 +257,7 @@ pub(super) fn hub_facts() -> ClientFacts {
 pub(super) fn outbound(
     message: Message,
     id: &[u8],
-    rename: Option<&[u8]>,
+    rename: Option<Rename<'_>>,
     token: bool,
 ) -> Option<(Outbound, Option<Box<[u8]>>)> {
     let bytes = message.content.bytes()?;
@@ -258,11 +268,19 @@ pub(super) fn outbound(
         let payload = Payload::Bytes(message.content.bytes()?.clone());
         return Some((Outbound { payload, members: Members::One(message.envelope) }, None));
     }
-    let made = splice::readdress(bytes, &message.envelope, id, rename, token)?;
+    let json = rename.map(|rename| rename.json);
+    let made = splice::readdress(bytes, &message.envelope, id, json, token)?;
     debug_assert_eq!(message.envelope.kind(), Kind::Request);
-    // What stands in it escaped is decoded for the header that a server over HTTP gets.
-    let name = rename.and_then(|json| toolway_wire::find::string(json, 0..json.len()));
-    let envelope = message.envelope.readdressed(own_id, name.as_deref(), made.params);
+    let decoded;
+    let name = match rename {
+        Some(Rename { json, own: None }) => {
+            decoded = toolway_wire::find::string(json, 0..json.len());
+            decoded.as_deref()
+        }
+        Some(Rename { own, .. }) => own,
+        None => None,
+    };
+    let envelope = message.envelope.readdressed(own_id, name, made.params);
     Some((
         Outbound { payload: Payload::Bytes(made.bytes.into()), members: Members::One(envelope) },
         made.token,

@@ -72,10 +72,11 @@ impl Hub {
         };
         match &instance.state {
             _ if instance.negotiated.is_some() => Ok(id),
-            // One that was lost is tried again for the call: it may be back since.
+            // One that was lost is tried again for the call, and a lazy one is always: it may be better since.
             ServerState::Starting
             | ServerState::Connected
             | ServerState::Failed { stage: Stage::Run, .. } => Ok(id),
+            ServerState::Failed { .. } if instance.config.lazy => Ok(id),
             state => Err(format!("server {:?} is not available: {state}", instance.name)),
         }
     }

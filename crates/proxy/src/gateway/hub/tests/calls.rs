@@ -375,6 +375,32 @@ fn a_large_answer_is_saved_and_read_back() {
 }
 
 #[test]
+fn arguments_may_name_saved_results_where_the_settings_allow_it() {
+    let mut rig = Rig::with(vec![entry(server_config("a"))], |config| {
+        let mut guard = config.guard.config().clone();
+        guard.pass_saved = vec![toolway_guard::Glob::new("a__*").unwrap()];
+        config.guard = std::sync::Arc::new(toolway_guard::Guard::new(guard));
+    });
+    rig.up("a");
+    rig.open(1);
+    rig.sent();
+    let ours = rig.call(1, "1", "a__t");
+    let text = "x".repeat(20_000);
+    rig.server(
+        "a",
+        &format!(
+            r#"{{"jsonrpc":"2.0","id":{ours},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        ),
+    );
+    rig.sent();
+    let id = rig.hub.config.guard.store().list().unwrap()[0].id.clone();
+    rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"a__t","arguments":{{"in":"toolway://saved/{id}"}}}}}}"#));
+    assert_eq!(json(&rig.one())["params"]["arguments"]["in"], text);
+    rig.client(1, r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a__t","arguments":{"in":"toolway://saved/none"}}}"#);
+    assert_eq!(json(&rig.one())["error"]["code"], -32602);
+}
+
+#[test]
 fn a_server_may_have_a_limit_of_its_own() {
     let mut config = server_config("a");
     config.max_response_chars = Some(2000);
