@@ -79,11 +79,12 @@ impl Resolved {
         named().find(|entry| !lost(entry)).or_else(|| named().next())
     }
 
-    /// The files whose change changes the result: those that were looked at, whether they are there or not, and the
-    /// approvals.
+    /// The files whose change changes the result: those that were looked at, whether they are there or not, the files
+    /// of variables, and the approvals.
     pub fn watched(&self) -> Vec<PathBuf> {
         let files = self.files.iter().map(|file| file.path.clone());
-        let mut paths: Vec<PathBuf> = files.chain([self.trust_file.clone()]).collect();
+        let env_files = self.entries.iter().filter_map(|entry| entry.env_file.clone());
+        let mut paths: Vec<PathBuf> = files.chain(env_files).chain([self.trust_file.clone()]).collect();
         paths.sort();
         paths.dedup();
         paths
