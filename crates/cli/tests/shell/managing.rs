@@ -68,7 +68,10 @@ fn what_a_client_cannot_have_is_told_and_fails() -> Result<()> {
         "wrote 1 server",
     ])?;
     house.run(["export", "--to", "windsurf", "--project"])?.ended(0)?.says(&["there are no servers in"])?;
-    house.run(["export", "--to", "nobody"])?.ended(2)?.says(&["no client \"nobody\"", "cursor, claude-code"])?;
+    house
+        .run(["export", "--to", "nobody"])?
+        .ended(2)?
+        .says(&["no client \"nobody\"", "cursor, claude-code"])?;
     house.run(["import", "--from", "nobody"])?.ended(2)?;
     house.leave()
 }
