@@ -6,7 +6,7 @@ use toolway_transport::Payload;
 
 use crate::support::{DEADLINE, Rig};
 
-const SCRIPT: &str = "";
+const SCRIPT: &str = r#"tool {"name":"echo","inputSchema":{"type":"object"}}"#;
 
 #[tokio::test]
 async fn equal_servers_have_one_copy_and_others_have_their_own() -> Result<()> {
