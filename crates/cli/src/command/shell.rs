@@ -2,6 +2,7 @@
 
 mod arguments;
 mod companion;
+mod interrupts;
 mod near;
 mod page;
 mod questions;

@@ -3,6 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+use toolway_testkit::FakeTransport;
+
 use crate::House;
 
 const HI: &str = "on tools/call/hi -> text hello";
@@ -52,6 +54,37 @@ fn a_project_starts_nothing_before_it_is_approved() -> Result<()> {
     assert_eq!(listed["servers"][0]["state"], "untrusted");
     ensure!(!house.rig.has_started(), "it was started");
     house.leave()
+}
+
+#[test]
+fn what_was_approved_starts_until_its_meaning_changes() -> Result<()> {
+    let house = House::new()?;
+    let mut servers = json!({"mcpServers": {"local": house.entry("local", HI)?}});
+    house.write(".cursor/mcp.json", &servers.to_string())?;
+    house.run(["trust", "local"])?.ended(0)?;
+    house.run(["call", "local", "hi"])?.is(0, "hello\n", "")?;
+    house.write(".cursor/mcp.json", &format!("// the same\n{servers:#}"))?;
+    house.run(["call", "local", "hi"])?.is(0, "hello\n", "")?;
+    servers["mcpServers"]["local"]["env"] = json!({"NEW": "1"});
+    house.write(".cursor/mcp.json", &servers.to_string())?;
+    house.run(["call", "local", "hi"])?.ended(3)?.says(&["changed", "toolway trust local"])?;
+    house.leave()
+}
+
+#[test]
+fn a_team_has_its_servers_at_an_address() -> Result<()> {
+    let good = House::new()?;
+    let servers = json!({"mcpServers": {"of-team": good.entry("team", HI)?}});
+    let answer =
+        format!("on GET -> status 200 OK\n    header Content-Type: application/json\n    body {servers}");
+    let (house, upstream, url) = House::new()?.serve(FakeTransport::Http, &answer)?;
+    let house = house.with_variable("TOOLWAY_TEAM_CONFIG", &url);
+    let listed = house.run(["list", "--json", "--no-start", "--sources", "team"])?.ended(0)?.json()?;
+    assert_eq!(listed["servers"][0]["name"], "of-team", "{listed:#}");
+    assert_eq!(listed["servers"][0]["source"]["kind"], "team");
+    drop(upstream);
+    house.leave()?;
+    good.leave()
 }
 
 #[test]
