@@ -65,7 +65,8 @@ impl Place {
 const USER: &str = "{\n  \"mcpServers\": {\n    \"files\": {\"command\": \"npx\", \"args\": [\"-y\", \"x\"],\n      \
                     \"env\": {\"KEY\": \"${TOK}\"}},\n    \"typo\": {\"comand\": \"x\"},\n    \"web\": {\"url\": \
                     \"https://h/mcp\", \"headers\": {\"X\": \"${UNSET}\"}}\n  }\n}";
-const PROJECT: &str = r#"{"mcpServers": {"own": {"command": "node", "args": ["./s.js"]}, "files": {"enabled": false}}}"#;
+const PROJECT: &str =
+    r#"{"mcpServers": {"own": {"command": "node", "args": ["./s.js"]}, "files": {"enabled": false}}}"#;
 
 #[test]
 fn check_tells_all_faults_with_their_place() -> Result<()> {
@@ -106,7 +107,11 @@ fn show_explains_where_each_field_comes_from() -> Result<()> {
         json["servers"].as_array().context("a list")?.iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(names, ["own", "files", "typo", "web"]);
     let unknown = place.run(&["config", "show", "none"])?;
-    ensure!(unknown.code == Some(2) && unknown.err.contains("no server is called \"none\""), "{}", unknown.err);
+    ensure!(
+        unknown.code == Some(2) && unknown.err.contains("no server is called \"none\""),
+        "{}",
+        unknown.err
+    );
     Ok(())
 }
 
@@ -146,7 +151,11 @@ fn trust_shows_approves_and_takes_back() -> Result<()> {
     };
     let asked = place.run(&["trust"])?;
     assert_eq!(asked.code, Some(3));
-    ensure!(asked.out.contains("args.0   ./s.js") && asked.err.contains("toolway trust own"), "{}", asked.out);
+    ensure!(
+        asked.out.contains("args.0   ./s.js") && asked.err.contains("toolway trust own"),
+        "{}",
+        asked.out
+    );
     assert_eq!(standing()?, "untrusted");
 
     let approved = place.run(&["trust", "own"])?;

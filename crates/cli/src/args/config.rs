@@ -19,6 +19,8 @@ pub(crate) enum ConfigCommand {
     Show(ShowConfigArgs),
     /// Say all that is wrong in the configuration files, with its place; nothing is started.
     Check(CheckArgs),
+    /// Print the JSON Schema of Toolway's own files.
+    Schema,
     /// Show which files are looked at, in their order, and what became of each.
     Path(PathArgs),
 }

@@ -4,6 +4,8 @@ mod check;
 mod path;
 mod show;
 
+use std::io::Write as _;
+
 use toolway_config::Problem;
 
 use super::shell::{Refusal, told};
@@ -11,6 +13,7 @@ use crate::args::{ConfigArgs, ConfigCommand, SourceArgs};
 use crate::compose::Environment;
 use crate::compose::servers::Servers;
 use crate::exit::Exit;
+use crate::render::Output;
 
 /// The version of the JSON that these commands print; members are added, never changed.
 const SCHEMA: u32 = 1;
@@ -20,8 +23,17 @@ pub(super) fn run(args: &ConfigArgs) -> Exit {
     told(match &args.command {
         ConfigCommand::Show(args) => show::run(args),
         ConfigCommand::Check(args) => check::run(args),
+        ConfigCommand::Schema => schema(),
         ConfigCommand::Path(args) => path::run(args),
     })
+}
+
+/// `toolway config schema`.
+fn schema() -> Result<Exit, Refusal> {
+    let mut out = Output::new();
+    writeln!(out, "{:#}", toolway_config::json_schema())?;
+    out.flush()?;
+    Ok(Exit::Done)
 }
 
 fn load(sources: &SourceArgs) -> Result<Servers, Refusal> {

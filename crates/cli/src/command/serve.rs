@@ -21,7 +21,7 @@ use toolway_transport::{AsyncInput, AsyncOutput};
 use super::remote;
 use crate::args::{ServeArgs, SourceArgs};
 use crate::compose::serve::{Listening, Serving, listening};
-use crate::compose::servers::Servers;
+use crate::compose::servers::{Servers, refuse_circle};
 use crate::compose::{Environment, UsageError, cache_dir};
 use crate::exit::Exit;
 use crate::logs;
@@ -33,6 +33,7 @@ const END: Duration = Duration::from_secs(8);
 /// Runs the gateway.
 pub(super) fn run(args: ServeArgs) -> Result<Exit, UsageError> {
     let own = Environment::read();
+    refuse_circle(&own)?;
     let ServeArgs { sources, gateway, http, common } = args;
     let serving = Serving::new(gateway, common, &own)?;
     let listening = listening(http, &own)?;

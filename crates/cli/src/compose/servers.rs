@@ -2,6 +2,7 @@
 //! to run it or why not.
 
 mod ad_hoc;
+mod depth;
 mod plan;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use toolway_proxy::gateway::{ServerConfig, ServerEntry, Target};
 use toolway_transport::{HttpConfig, fetch};
 
 pub(crate) use ad_hoc::ad_hoc;
+pub(crate) use depth::refuse_circle;
 
 use super::{Environment, UsageError};
 use crate::args::SourceArgs;

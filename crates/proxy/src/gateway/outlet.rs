@@ -101,6 +101,11 @@ impl Sink {
         self.0.queue().closed
     }
 
+    /// The client does not read what is there already.
+    pub fn is_full(&self) -> bool {
+        self.0.queue().is_full()
+    }
+
     /// Messages that were dropped so far because the client does not read.
     pub fn dropped(&self) -> u64 {
         self.0.queue().dropped

@@ -49,13 +49,14 @@ fn page(entry: &Entry, resolved: &Resolved, explain: Option<&Environment>) -> St
     let align = [Align::Left; 4];
     let width = if explain.is_some() { 4 } else { 2 };
     let fields = columns(align.get(..width).unwrap_or_default(), &rows);
-    let problems: String = own_problems(entry, resolved)
+    let problems: Vec<String> = own_problems(entry, resolved)
         .map(|problem| {
             let word = if problem.is_error() { "error" } else { "warning" };
             let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
             format!("  {word}: {}{hint}\n", bare(problem))
         })
         .collect();
+    let problems = problems.concat();
     let explained =
         explain.map(|_| format!("  conventions of {}, digest {}\n", entry.dialect.name(), entry.digest));
     let explained = explained.filter(|_| !entry.digest.is_empty()).unwrap_or_default();
@@ -92,8 +93,8 @@ fn place_of<'a>(entry: &'a Entry, field: &str) -> Option<&'a Place> {
         "startupTimeoutMs" => &["startupTimeoutSec"],
         _ => &[],
     };
-    let named = std::iter::once(field).chain(others.iter().copied());
-    named.filter_map(|name| entry.provenance.get(name)).next()
+    let mut named = std::iter::once(field).chain(others.iter().copied());
+    named.find_map(|name| entry.provenance.get(name))
 }
 
 /// Where the values of a field's variables come from: never the values.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use toolway_config::{
-    Entry, LoadOptions, Problem, Scope, SettingSource, Source, Standing, own_servers, plan_own_switch,
-    plan_switch,
+    Change, Entry, LoadOptions, Problem, Scope, SettingSource, Source, Standing, own_servers,
+    plan_own_switch, plan_switch,
 };
 
 use super::remove::holder;
@@ -20,22 +20,7 @@ pub(crate) fn run(args: &ServerArgs, on: bool) -> Exit {
 
 fn switch(args: &ServerArgs, on: bool) -> Result<Exit, Refusal> {
     let ground = Ground::new()?;
-    let (target, changes) = match &args.client {
-        Some(id) => {
-            let client = client("--in", id)?;
-            let target = ground.of_client(client, args.scope.named().unwrap_or(Scope::User))?;
-            let absent = || Problem::error("is not in this file").server(&args.name).file(&target.path);
-            let root = target.root().ok_or_else(absent)?;
-            let changes =
-                plan_switch(client, root, &args.name, on).map_err(|problem| problem.file(&target.path))?;
-            (target, changes)
-        }
-        None => {
-            let target = target(args, on, &ground)?;
-            let changes = plan_own_switch(target.root(), &args.name, on);
-            (target, changes)
-        }
-    };
+    let (target, changes) = planned(args, on, &ground)?;
     let (mut out, word) = (std::io::stdout().lock(), if on { "on" } else { "off" });
     let shown = short(&target.path, &ground.env);
     if !changes.is_empty() && target.write(&changes)?.changed {
@@ -44,6 +29,20 @@ fn switch(args: &ServerArgs, on: bool) -> Result<Exit, Refusal> {
         writeln!(out, "{} is switched {word} already in {shown}", args.name)?;
     }
     Ok(Exit::Done)
+}
+
+fn planned(args: &ServerArgs, on: bool, ground: &Ground) -> Result<(Target, Vec<Change>), Refusal> {
+    let Some(id) = &args.client else {
+        let target = target(args, on, ground)?;
+        let changes = plan_own_switch(target.root(), &args.name, on);
+        return Ok((target, changes));
+    };
+    let client = client("--in", id)?;
+    let target = ground.of_client(client, args.scope.named().unwrap_or(Scope::User))?;
+    let absent = || Problem::error("is not in this file").server(&args.name).file(&target.path);
+    let root = target.root().ok_or_else(absent)?;
+    let changes = plan_switch(client, root, &args.name, on).map_err(|problem| problem.file(&target.path))?;
+    Ok((target, changes))
 }
 
 /// The own file in which the switch has an effect.

@@ -75,3 +75,25 @@ fn a_client_without_toolway_is_told_how() -> Result<()> {
     ensure!(warnings.iter().any(|(_, fix)| fix.contains("toolway export --to codex")), "{warnings:?}");
     house.leave()
 }
+
+#[test]
+fn the_clients_own_way_to_the_gateway_is_no_server_of_it() -> Result<()> {
+    let house = House::new()?;
+    house.configure(&json!({"good": good(&house)?}))?;
+    let front = json!({"mcpServers": {"all": {"command": crate::TOOLWAY, "args": ["serve"]}}});
+    house.write("home/.cursor/mcp.json", &front.to_string())?;
+    let found = well(&house, &["--for", "cursor"])?;
+    let all = found["servers"].as_array().into_iter().flatten().find(|one| one["name"] == "all");
+    let all = all.context("the entry is not shown")?;
+    ensure!(all["state"] == "disabled" && all["usable"].is_null(), "{all:#}");
+    ensure!(all.to_string().contains("does not serve itself"), "{all:#}");
+    house.leave()
+}
+
+#[test]
+fn a_gateway_that_stands_behind_itself_refuses() -> Result<()> {
+    let house = House::new()?.with_variable("TOOLWAY_DEPTH", "3");
+    house.configure(&json!({"good": good(&house)?}))?;
+    house.run(["serve"])?.ended(2)?.says(&["it would serve itself", "--config"])?;
+    house.leave()
+}

@@ -15,6 +15,9 @@ use crate::gateway::lists::ListKind;
 /// Where a tool's `outputSchema` goes, as in the relay.
 const RELAXED: &str = "toolway/outputSchema";
 
+/// The largest definition that is looked into; real ones are a hundredth of it.
+const MAX_DEFINITION: usize = 1 << 20;
+
 /// A definition that can be shown.
 #[derive(Debug)]
 pub(super) struct Judged {
@@ -32,6 +35,9 @@ pub(super) struct Judged {
 
 /// Judges one definition. The error is the reason, a fragment that follows the definition's name.
 pub(super) fn judge(kind: ListKind, raw: &Bytes) -> Result<Judged, String> {
+    if raw.len() > MAX_DEFINITION {
+        return Err(format!("is larger than {} KiB", MAX_DEFINITION >> 10));
+    }
     // As strict as the strictest client: no NaN, no lone surrogates, no bytes outside of UTF-8, 128 levels.
     let value: Value = serde_json::from_slice(raw).map_err(|error| format!("is no strict JSON: {error}"))?;
     let (Value::Object(value), Some(members)) = (value, Members::of(raw)) else {

@@ -15,7 +15,7 @@ use crate::gateway::translate::{self, capability_for};
 use crate::gateway::upstream::UpstreamId;
 
 /// Questions that may be open at the same time.
-const OPEN: usize = 65_536;
+const OPEN: usize = 4096;
 
 /// Who is to answer a question.
 enum Answerer {
@@ -208,6 +208,10 @@ impl Hub {
         };
         if self.questions.len() >= OPEN {
             refuse(self, "too many open requests to clients");
+            return;
+        }
+        if self.sessions.get(&session).is_none_or(|state| state.sink.is_full()) {
+            refuse(self, "the client does not read its messages");
             return;
         }
         let token = [Step::Key("params"), Step::Key("_meta"), Step::Key("progressToken")];

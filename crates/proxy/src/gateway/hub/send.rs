@@ -1,5 +1,6 @@
 //! Owns the way of a request to a server: which copy has it, under which id, and in which era.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -17,6 +18,10 @@ use super::{Effect, Hub};
 use crate::gateway::message::Message;
 use crate::gateway::translate::{self, ClientFacts};
 use crate::gateway::upstream::UpstreamId;
+
+/// Requests that may wait for one server to come up, and their bytes.
+const WAITING: usize = 4096;
+const WAITING_BYTES: u64 = 64 << 20;
 
 /// What a request is for.
 #[derive(Debug)]
@@ -110,16 +115,28 @@ impl Hub {
             let startup = timeouts.map(|timeouts| timeouts.startup + timeouts.list).unwrap_or_default();
             flight.deadline.moved = self.now + startup;
         }
-        if let Some(state) = self.instances.get_mut(&instance) {
-            state.waiting.push_back(waiting);
+        let Some(state) = self.instances.get_mut(&instance) else { return };
+        let bytes = waiting.message.content.len();
+        if state.waiting.len() >= WAITING || state.waiting_bytes + bytes > WAITING_BYTES {
+            let text = format!("too many calls wait for server {:?}, which is starting", state.name);
+            self.fail_flight(waiting.flight, UPSTREAM_ERROR, &text);
+            return;
         }
+        state.waiting_bytes += bytes;
+        state.waiting.push_back(waiting);
         self.effects.push(Effect::Wake(instance));
+    }
+
+    /// Takes what waits for a server.
+    pub(super) fn take_waiting(&mut self, instance: UpstreamId) -> VecDeque<Waiting> {
+        let Some(state) = self.instances.get_mut(&instance) else { return VecDeque::new() };
+        state.waiting_bytes = 0;
+        std::mem::take(&mut state.waiting)
     }
 
     /// The server is up: what waited for it goes.
     pub(super) fn send_waiting(&mut self, instance: UpstreamId) {
-        let waiting = self.instances.get_mut(&instance).map(|instance| std::mem::take(&mut instance.waiting));
-        for Waiting { flight, message, rename } in waiting.unwrap_or_default() {
+        for Waiting { flight, message, rename } in self.take_waiting(instance) {
             let Some(state) = self.flights.get_mut(flight) else { continue };
             state.deadline.moved = self.now;
             let end = state.deadline.end();
@@ -141,6 +158,14 @@ impl Hub {
             return;
         };
         let Some(flight) = self.flights.get(id) else { return };
+        if modern_server && flight.method == "resources/subscribe" {
+            // It waited for the server to come up; there it belongs to a stream.
+            self.follow(instance);
+            if let Some(Flight { origin: Origin::Client(asker), .. }) = self.land(id) {
+                self.empty(&asker);
+            }
+            return;
+        }
         let message = match (flight.is_modern(), modern_server) {
             (true, true) | (false, false) => Some(message),
             (true, false) => {

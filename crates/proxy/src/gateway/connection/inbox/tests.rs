@@ -36,7 +36,8 @@ fn texts(messages: &[Message]) -> Vec<String> {
 /// What the envelope's spans cut out of the message.
 fn result(message: &Message) -> &[u8] {
     let span = message.envelope.result_span().unwrap();
-    &message.content.bytes().unwrap()[span.start as usize..span.end as usize]
+    let at = |offset: u64| usize::try_from(offset).unwrap();
+    &message.content.bytes().unwrap()[at(span.start)..at(span.end)]
 }
 
 const ANSWER: &[u8] = br#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#;
