@@ -164,7 +164,7 @@ fn a_child_gets_its_own_variables_and_the_safe_set() -> Result<()> {
     let (env, _) = environment(&json!({"env": {"NODE_OPTIONS": "--x", "COPY": "${ALSO}"}}))?;
     assert_eq!((&env["NODE_OPTIONS"], &env["COPY"]), (&json!("--x"), &json!("yes")));
     let env = env.as_object().context("no env")?;
-    let known = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "NODE_OPTIONS", "COPY"];
+    let known = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "NODE_OPTIONS", "COPY", "TOOLWAY_DEPTH"];
     let others: Vec<_> = env.keys().filter(|name| !known.contains(&name.as_str())).collect();
     ensure!(others.is_empty(), "{others:?}");
     let (env, _) = environment(&json!({"inheritEnv": ["ALSO"]}))?;
