@@ -116,8 +116,9 @@ pub fn mirrored_mismatch(tool: &[u8], call: &[u8], headers: &HeaderMap) -> Optio
     let params = known.lock().params.remove(&name)?;
     params.into_iter().find_map(|Param { header, .. }| {
         let mut given = headers.get_all(&header).iter();
-        let decode =
-            |value: &HeaderValue| value.to_str().ok().and_then(header_value).map(|text| text.into_owned());
+        let decode = |value: &HeaderValue| {
+            value.to_str().ok().and_then(header_value).map(std::borrow::Cow::into_owned)
+        };
         match (given.next(), given.next(), expected.get(&header)) {
             (None, _, None) => None,
             (None, _, Some(_)) => Some(format!("{header} is missing")),

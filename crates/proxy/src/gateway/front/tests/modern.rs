@@ -1,3 +1,5 @@
+//! Requests of the modern generation over HTTP.
+
 use std::time::Duration;
 
 use super::hub::Played;

@@ -1,3 +1,5 @@
+//! The front over TLS.
+
 use std::sync::Arc;
 
 use base64::Engine as _;
