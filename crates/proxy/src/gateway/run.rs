@@ -118,6 +118,13 @@ impl GatewayHandle {
         status.await.unwrap_or_default()
     }
 
+    /// The definition of a tool that clients call so, as they get it.
+    pub(super) async fn tool(&self, exposed: &str) -> Option<bytes::Bytes> {
+        let (answer, tool) = oneshot::channel();
+        self.commands.send(Command::Tool(exposed.to_owned(), answer)).await.ok()?;
+        tool.await.ok().flatten()
+    }
+
     /// Waits until the gateway has ended. Dropping the future loses nothing.
     pub async fn ended(&self) {
         self.clients.closed().await;
