@@ -1,9 +1,11 @@
 //! Owns the command line as the user types it. Values stay text here: `compose` gives them their meaning, with the
 //! environment beneath them.
 
+mod config;
 mod doctor;
 mod manage;
 mod saved;
+mod serve;
 mod shell;
 
 use std::ffi::OsString;
@@ -11,9 +13,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use config::{CheckArgs, ConfigArgs, ConfigCommand, PathArgs, ShowConfigArgs, TrustArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use manage::{AddArgs, ExportArgs, ImportArgs, ScopeArgs, ServerArgs};
 pub(crate) use saved::{PurgeArgs, SavedArgs, SavedCommand, SearchArgs, ShowArgs};
+pub(crate) use serve::{DaemonArgs, GatewayArgs, HttpArgs, ServeArgs};
 pub(crate) use shell::{
     AdHocArgs, CallArgs, CompletionsArgs, ListArgs, ManArgs, PingArgs, PromptArgs, ReadArgs, SourceArgs,
     TalkArgs, ToolsArgs,
@@ -38,6 +42,10 @@ pub(crate) enum Command {
     Sse(RemoteArgs),
     /// Stand in front of a Streamable HTTP server.
     StreamableHttp(RemoteArgs),
+    /// Serve all configured servers behind one front: stdin and stdout, or HTTP.
+    Serve(Box<ServeArgs>),
+    /// Run servers for all gateways of this user that are started with `serve --shared`; they start it by themselves.
+    Daemon(DaemonArgs),
     /// List, read, search and remove saved results.
     Saved(SavedArgs),
     /// Show every configured server and its state, also those that are not started, and why.
@@ -66,6 +74,10 @@ pub(crate) enum Command {
     Disable(ServerArgs),
     /// Say why an agent does not have a tool, layer by layer, and what to do.
     Doctor(DoctorArgs),
+    /// Look at the configuration files: what they say, what is wrong in them, where they are.
+    Config(ConfigArgs),
+    /// Approve servers of projects and plugins, which start nothing before.
+    Trust(TrustArgs),
     /// Print what makes a shell complete this program's commands.
     Completions(CompletionsArgs),
     /// Print a manual page, or write all of them to a directory.

@@ -2,6 +2,8 @@
 
 mod call;
 mod completions;
+mod config;
+mod daemon;
 mod doctor;
 mod list;
 mod man;
@@ -13,10 +15,12 @@ mod quickstart;
 mod read;
 mod remote;
 mod saved;
+mod serve;
 mod server_name;
 mod shell;
 mod stdio;
 mod tools;
+mod trust;
 
 use crate::args::{Cli, Command};
 use crate::compose::UsageError;
@@ -28,6 +32,8 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Stdio(args) => stdio::run(args),
         Command::Sse(args) => remote::run(args, remote::Kind::Sse),
         Command::StreamableHttp(args) => remote::run(args, remote::Kind::StreamableHttp),
+        Command::Serve(args) => serve::run(*args),
+        Command::Daemon(args) => daemon::run(&args),
         Command::Saved(args) => saved::run(args),
         Command::List(args) => Ok(list::run(&args)),
         Command::Tools(args) => Ok(tools::run(&args)),
@@ -42,6 +48,8 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Enable(args) => Ok(manage::switch(&args, true)),
         Command::Disable(args) => Ok(manage::switch(&args, false)),
         Command::Doctor(args) => Ok(doctor::run(&args)),
+        Command::Config(args) => Ok(config::run(&args)),
+        Command::Trust(args) => Ok(trust::run(&args)),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Quickstart(args) => quickstart::run(args),

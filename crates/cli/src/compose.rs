@@ -5,12 +5,13 @@ mod common;
 mod expand;
 mod places;
 mod profile;
+pub(crate) mod serve;
 pub(crate) mod servers;
 mod value;
 
-pub(crate) use common::{common, output_dir, saved_command};
+pub(crate) use common::{common, log_level, output_dir, saved_command, session_name};
 pub(crate) use expand::expand;
-pub(crate) use places::cache_dir;
+pub(crate) use places::{cache_dir, runtime_dir};
 pub(crate) use profile::default_profile;
 pub(crate) use value::Environment;
 

@@ -20,6 +20,8 @@ use crate::problem::Position;
 use crate::template::{self, Piece};
 
 pub(crate) use check::{env_name_fault, header_value_fault, name_fault, url_fault};
+#[cfg(test)]
+pub(crate) use read::own_members;
 pub use read::{Content, ReadEntry};
 
 /// A text as it stands in the file, placeholders and all. It may be a secret, so `Debug` shows none of it.

@@ -44,7 +44,12 @@ pub(crate) const STEERING: [&str; 20] = [
 
 /// Digest of what a definition means: placeholders by the names of their variables, not by values, order and spelling
 /// without meaning evened out; and of the scripts inside `root` that its command points at.
-pub(crate) fn of_meaning(definition: &Definition, expanded: &Expanded, root: Option<&Path>) -> String {
+pub(crate) fn of_meaning(
+    definition: &Definition,
+    expanded: &Expanded,
+    env_file: Option<&Path>,
+    root: Option<&Path>,
+) -> String {
     let target = match &definition.target {
         Target::Stdio(target) => meaning_of_stdio(target, definition.dialect),
         Target::Remote(target) => {
@@ -76,9 +81,7 @@ pub(crate) fn of_meaning(definition: &Definition, expanded: &Expanded, root: Opt
     let mut scripts = Vec::new();
     if let (Some(root), ExpandedTarget::Stdio(stdio)) = (root, &expanded.target) {
         scripts = scripts_of(stdio, root);
-        if let Target::Stdio(target) = &definition.target {
-            scripts.extend(steering_of_env_file(target, root, expanded));
-        }
+        scripts.extend(env_file.and_then(|file| steering(file, root)));
     }
     let all = json!([1, target, options(&definition.options, definition.dialect), scripts]);
     hex(&Sha256::digest(all.to_string()))
@@ -211,16 +214,15 @@ fn scripts_of(stdio: &ExpandedStdio, root: &Path) -> Vec<Value> {
 }
 
 /// The variables of an `envFile` inside `root` that steer what is run.
-fn steering_of_env_file(target: &StdioTarget, root: &Path, expanded: &Expanded) -> Option<Value> {
-    let file = target.env_file.as_ref()?;
-    let name = file.raw().rsplit(['/', '}']).next().unwrap_or_default();
-    let ExpandedTarget::Stdio(stdio) = &expanded.target else { return None };
-    let candidates = [root.join(file.raw()), root.join(name), stdio.cwd.join(name)];
-    let path = candidates.into_iter().find(|path| path.is_file())?;
-    let text = std::fs::read_to_string(path).ok()?;
+fn steering(file: &Path, root: &Path) -> Option<Value> {
+    let file = file.canonicalize().ok()?;
+    if !file.starts_with(root.canonicalize().ok()?) {
+        return None;
+    }
+    let text = String::from_utf8(crate::tree::read_bytes(&file).ok()?).ok()?;
     let variables = crate::envfile::parse(&text).ok()?;
-    let steering: Vec<_> =
-        variables.into_iter().filter(|(name, _)| STEERING.contains(&name.as_str())).collect();
+    let steers = |(name, _): &(String, String)| STEERING.contains(&name.as_str());
+    let steering: Vec<_> = variables.into_iter().filter(steers).collect();
     (!steering.is_empty()).then(|| json!(steering))
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Map, Value as Json};
 use crate::problem::Problem;
 use crate::tree::{self, Format, Node};
 
-pub use file::{Written, edit_file};
+pub use file::{Audience, Written, edit_file};
 
 /// What is to change, at a path of members' names from the top of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]

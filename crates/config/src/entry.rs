@@ -13,7 +13,7 @@ use crate::expand::{Context, Depth, expand};
 use crate::expanded::Expanded;
 use crate::policy::Policy;
 use crate::problem::{Position, Problem};
-use crate::sensitive::shown_fields;
+use crate::sensitive::{shown_fields, variables};
 use crate::source::Source;
 
 /// Where something stands.
@@ -161,8 +161,12 @@ impl Entry {
 
     /// What people may see of it: each field and its value, without secrets, with the names of variables.
     pub fn shown_fields(&self) -> Vec<(String, String)> {
-        let shown = |definition: &Definition| shown_fields(&definition.target, definition.dialect);
-        self.definition.as_ref().map(shown).unwrap_or_default()
+        self.definition.as_ref().map(shown_fields).unwrap_or_default()
+    }
+
+    /// The variables that it needs: field, name, and whether it has a default.
+    pub fn variables(&self) -> Vec<(String, String, bool)> {
+        self.definition.as_ref().map(variables).unwrap_or_default()
     }
 
     /// Whether the definition has values that a command prints.

@@ -59,6 +59,8 @@ pub(crate) struct Outcome {
     pub(crate) errors: Vec<Problem>,
     pub(crate) unset: Vec<String>,
     pub(crate) inputs: Vec<String>,
+    /// Where the file of variables is.
+    pub(crate) env_file: Option<PathBuf>,
 }
 
 /// Replaces every placeholder of a definition.
@@ -69,7 +71,7 @@ pub(crate) fn expand(name: &str, definition: &Definition, context: Context<'_>) 
         Target::Remote(target) => ExpandedTarget::Remote(remote::expand(&mut resolver, target)),
     };
     let roots = definition.options.roots.as_ref().map(|roots| resolver.roots(roots));
-    let Resolver { errors, warnings, unset, inputs, mut secrets, .. } = resolver;
+    let Resolver { errors, warnings, unset, inputs, mut secrets, env_file, .. } = resolver;
     secrets.sort_by(|a, b| a.expose().cmp(b.expose()));
     secrets.dedup_by(|a, b| a.expose() == b.expose());
     let mut expanded = Expanded {
@@ -82,7 +84,7 @@ pub(crate) fn expand(name: &str, definition: &Definition, context: Context<'_>) 
         warnings,
     };
     expanded.digest = digest::of_expanded(&expanded);
-    Outcome { expanded, errors, unset, inputs }
+    Outcome { expanded, errors, unset, inputs, env_file }
 }
 
 /// A text with its placeholders replaced.
@@ -103,6 +105,7 @@ struct Resolver<'a> {
     unset: Vec<String>,
     inputs: Vec<String>,
     secrets: Vec<Secret>,
+    env_file: Option<PathBuf>,
 }
 
 impl<'a> Resolver<'a> {
@@ -116,6 +119,7 @@ impl<'a> Resolver<'a> {
             unset: Vec::new(),
             inputs: Vec::new(),
             secrets: Vec::new(),
+            env_file: None,
         }
     }
 

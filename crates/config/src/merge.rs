@@ -130,7 +130,8 @@ impl Judge<'_> {
                 Source::Project => Some(self.root),
                 _ => None,
             };
-            made.digest = digest::of_meaning(definition, &outcome.expanded, root);
+            made.digest =
+                digest::of_meaning(definition, &outcome.expanded, outcome.env_file.as_deref(), root);
             made.definition = Some((**definition).clone());
         }
         made
@@ -167,7 +168,13 @@ impl Judge<'_> {
             return;
         }
         let outcome = expand(&entry.name, definition, entry.context(self.environment, Depth::Files));
-        let Outcome { expanded, errors, unset, inputs } = outcome;
+        if let Some(policy) = self.policy.forbids(&entry.name, &outcome.expanded) {
+            // What a file of variables says may be forbidden too.
+            problems.push(entry.problem(Problem::error(format!("blocked by {policy}"))));
+            entry.standing = Standing::Blocked { policy };
+            return;
+        }
+        let Outcome { expanded, errors, unset, inputs, .. } = outcome;
         let missing = unset.len() + inputs.len();
         problems.extend(expanded.warnings);
         entry.standing = if errors.is_empty() {

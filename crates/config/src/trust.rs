@@ -77,9 +77,14 @@ impl TrustStore {
         &self.approved
     }
 
+    /// The file by which an entry is known here, whatever links lead to it.
+    pub fn file_of(entry: &Entry) -> PathBuf {
+        identity(&entry.place.file)
+    }
+
     /// What it says about an entry.
     pub fn verdict(&self, entry: &Entry) -> Verdict {
-        let file = identity(&entry.place.file);
+        let file = Self::file_of(entry);
         let mut of_name =
             self.approved.iter().filter(|approval| approval.name == entry.name && approval.file == file);
         match of_name.next() {

@@ -1,6 +1,8 @@
 //! The relay: one client, one server, every message whole. The gateway: many servers behind one front.
 
 mod admission;
+#[cfg(unix)]
+pub mod daemon;
 pub mod gateway;
 mod pending;
 mod record;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use serde_json::Value;
 
-use super::shell::{Refusal, Session, Shell, Word, build, find_tool, offered, read_words, told};
+use super::shell::{Choice, Refusal, Session, Shell, Word, build, find_tool, offered, read_words, told};
 use crate::args::CallArgs;
 use crate::exit::Exit;
 use crate::show::{Terminal, safe, show_result};
@@ -16,32 +16,35 @@ pub(super) fn run(args: &CallArgs) -> Exit {
 
 fn call(args: &CallArgs) -> Result<Exit, Refusal> {
     let shell = Shell::new(&args.talk)?;
-    let (config, words) = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
-    let Some((tool, words)) = words.split_first() else {
-        return Err(
-            Refusal::usage("TOOL is missing").with_hint(format!("toolway tools {} shows them", config.name))
-        );
+    let choice = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
+    let Some((tool, words)) = choice.words.split_first() else {
+        return Err(Refusal::usage("TOOL is missing")
+            .with_hint(format!("toolway tools {} shows them", choice.spelled)));
     };
     let words = read_words(words)?;
     let result = Shell::block_on(async {
-        let mut session = shell.open(&config).await?;
-        let answer = one(&mut session, tool, &words).await;
+        let mut session = shell.open(&choice.config).await?;
+        let answer = one(&mut session, &choice, tool, &words).await;
         session.close().await;
         answer
     })?;
     if shell.json {
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{result:#}")?;
+        shell.print_json(&result)?;
         return Ok(exit(&result));
     }
-    let shelf = shell.shelf(args.save_to.as_deref(), &[&config.name, tool]);
+    let shelf = shell.shelf(args.save_to.as_deref(), &[&choice.config.name, tool]);
     show(&result, &shell.terminal, &shelf)
 }
 
-async fn one(session: &mut Session, tool: &str, words: &[Word]) -> Result<Value, Refusal> {
+async fn one(
+    session: &mut Session,
+    choice: &Choice<'_>,
+    tool: &str,
+    words: &[Word],
+) -> Result<Value, Refusal> {
     let lists = session.lists().await?;
     let tools = offered(&lists.tools, &session.config.filter);
-    let definition = find_tool(&session.config, tool, &tools)?;
+    let definition = find_tool(choice, tool, &tools)?;
     let built = build(words, definition.input_schema())?;
     for note in &built.notes {
         writeln!(std::io::stderr().lock(), "note: {}", safe(note)).ok();

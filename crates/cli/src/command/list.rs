@@ -46,15 +46,11 @@ fn list(args: &ListArgs) -> Result<Exit, Refusal> {
             }
         }
     }
-    let mut out = std::io::stdout().lock();
     if shell.json {
-        writeln!(out, "{:#}", described(&rows, &servers))?;
+        shell.print_json(&described(&rows, &servers))?;
         return Ok(Exit::Done);
     }
-    let page = page(&rows, &servers);
-    let page = if shell.terminal.out { safe(&page) } else { page.into() };
-    out.write_all(page.as_bytes())?;
-    drop(out);
+    shell.print(&page(&rows, &servers))?;
     for problem in servers.resolved.problems.iter().filter(|problem| !has_row(problem, &servers)) {
         let word = if problem.is_error() { "error" } else { "warning" };
         writeln!(std::io::stderr().lock(), "{word}: {}", safe(&problem.to_string())).ok();

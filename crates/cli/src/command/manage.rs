@@ -10,7 +10,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use toolway_config::{
-    Change, Client, ClientFile, Environment, Format, Node, Problem, Scope, Written, edit_file,
+    Audience, Change, Client, ClientFile, Environment, Format, Node, Problem, Scope, Written, edit_file,
     own_project_file, own_user_file, project_root,
 };
 
@@ -107,7 +107,7 @@ impl Ground {
             Scope::User => own_user_file(&self.env),
             Scope::Project => own_project_file(&self.project),
         };
-        Target::read(path, Format::Jsonc)
+        Target::read(path, Format::Jsonc, scope)
     }
 
     /// The file that is written for a client.
@@ -118,7 +118,7 @@ impl Ground {
             let error = UsageError::new(client.id, format!("{} has no file of {whose}", client.title));
             return Err(error.with_hint("leave --project out, or name --file").into());
         };
-        Target::read(path, format)
+        Target::read(path, format, scope)
     }
 }
 
@@ -146,16 +146,18 @@ fn client(flag: &str, id: &str) -> Result<&'static Client, UsageError> {
 struct Target {
     path: PathBuf,
     format: Format,
+    audience: Audience,
     bytes: Option<Vec<u8>>,
     root: Option<Node>,
 }
 
 impl Target {
     /// Reads it. It may be absent or empty.
-    fn read(path: PathBuf, format: Format) -> Result<Self, Refusal> {
+    fn read(path: PathBuf, format: Format, scope: Scope) -> Result<Self, Refusal> {
+        let audience = if scope == Scope::User { Audience::Owner } else { Audience::Everybody };
         let is_absent = path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         if is_absent {
-            return Ok(Self { path, format, bytes: None, root: None });
+            return Ok(Self { path, format, audience, bytes: None, root: None });
         }
         let bytes = toolway_config::read_bytes(&path)?;
         let is_empty = bytes.trim_ascii().is_empty();
@@ -163,7 +165,7 @@ impl Target {
         let root = root.map_err(|problems| -> Vec<Problem> {
             problems.into_iter().map(|problem| problem.file(&path)).collect()
         })?;
-        Ok(Self { path, format, bytes: Some(bytes), root })
+        Ok(Self { path, format, audience, bytes: Some(bytes), root })
     }
 
     fn root(&self) -> Option<&Node> {
@@ -172,7 +174,7 @@ impl Target {
 
     /// Writes it, and tells what is lost.
     fn write(&self, changes: &[Change]) -> Result<Written, Refusal> {
-        let written = edit_file(&self.path, self.format, self.bytes.as_deref(), changes)?;
+        let written = edit_file(&self.path, self.format, self.bytes.as_deref(), changes, self.audience)?;
         if !written.lost_comments.is_empty() {
             let mut stderr = io::stderr().lock();
             writeln!(stderr, "warning: {}: these comments were lost:", self.path.display()).ok();

@@ -1,15 +1,13 @@
 //! `toolway ping`: a sign of life of one server, or of all.
 
-use std::io::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolway_proxy::gateway::{ServerConfig, ServerState};
 
-use super::shell::{Refusal, Shell, Started, Wanted, exit_of, start_all, told};
+use super::shell::{Choice, Refusal, Shell, Started, Wanted, exit_of, start_all, told};
 use crate::args::PingArgs;
 use crate::exit::Exit;
-use crate::show::safe;
 
 /// Which exit stands above which, where servers differ.
 const WORST_FIRST: [Exit; 4] = [Exit::NotStarted, Exit::NotSignedIn, Exit::Untrusted, Exit::Usage];
@@ -32,7 +30,7 @@ fn ping(args: &PingArgs) -> Result<Exit, Refusal> {
         return Err(Refusal::usage(format!("SERVER {name:?} stands beside --command or --url")));
     } else if given || args.server.is_some() {
         let words: Vec<String> = args.server.iter().cloned().collect();
-        let (config, _) = shell.choose(&args.ad_hoc, &args.sources, &words)?;
+        let Choice { config, .. } = shell.choose(&args.ad_hoc, &args.sources, &words)?;
         vec![Asked { name: config.name.clone(), plan: Ok(config) }]
     } else {
         let entries = shell.servers(&args.sources)?.entries;
@@ -73,12 +71,10 @@ fn ping(args: &PingArgs) -> Result<Exit, Refusal> {
 }
 
 fn print(shell: &Shell, answers: &[(String, ServerState, Option<Started>)]) -> Result<(), Refusal> {
-    let mut out = std::io::stdout().lock();
     if shell.json {
         let servers: Vec<Value> =
             answers.iter().map(|(name, state, answer)| described(name, state, answer.as_ref())).collect();
-        writeln!(out, "{:#}", json!({ "schema": 1, "servers": servers }))?;
-        return Ok(());
+        return shell.print_json(&json!({ "schema": 1, "servers": servers }));
     }
     for (name, state, answer) in answers {
         let line = match answer.as_ref().and_then(|answer| Some((answer.ping?, answer.negotiated.as_ref()?)))
@@ -93,8 +89,7 @@ fn print(shell: &Shell, answers: &[(String, ServerState, Option<Started>)]) -> R
             }
             None => format!("{name}: {state}"),
         };
-        let line = if shell.terminal.out { safe(&line).into_owned() } else { line };
-        writeln!(out, "{line}")?;
+        shell.print(&format!("{line}\n"))?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 
 use super::shell::{
-    Definition, Refusal, Session, Shell, Word, build, definitions, find_prompt, read_words, told,
+    Choice, Definition, Refusal, Session, Shell, Word, build, definitions, find_prompt, read_words, told,
 };
 use crate::args::PromptArgs;
 use crate::exit::Exit;
@@ -20,10 +20,10 @@ pub(super) fn run(args: &PromptArgs) -> Exit {
 
 fn prompt(args: &PromptArgs) -> Result<Exit, Refusal> {
     let shell = Shell::new(&args.talk)?;
-    let (config, words) = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
-    let Some((name, words)) = words.split_first() else {
+    let choice = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
+    let Some((name, words)) = choice.words.split_first() else {
         let lists = Shell::block_on(async {
-            let mut session = shell.open(&config).await?;
+            let mut session = shell.open(&choice.config).await?;
             let lists = session.lists().await;
             session.close().await;
             lists
@@ -32,17 +32,17 @@ fn prompt(args: &PromptArgs) -> Result<Exit, Refusal> {
     };
     let words = read_words(words)?;
     let result = Shell::block_on(async {
-        let mut session = shell.open(&config).await?;
-        let result = one(&mut session, name, &words).await;
+        let mut session = shell.open(&choice.config).await?;
+        let result = one(&mut session, &choice, name, &words).await;
         session.close().await;
         result
     })?;
     if shell.json {
-        writeln!(std::io::stdout().lock(), "{result:#}")?;
+        shell.print_json(&result)?;
         return Ok(Exit::Done);
     }
     let messages = result.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let shelf = shell.shelf(args.save_to.as_deref(), &[&config.name, name]);
+    let shelf = shell.shelf(args.save_to.as_deref(), &[&choice.config.name, name]);
     let mut shown = Shown::default();
     for message in messages {
         if messages.len() > 1 {
@@ -63,10 +63,15 @@ fn prompt(args: &PromptArgs) -> Result<Exit, Refusal> {
     Ok(Exit::Done)
 }
 
-async fn one(session: &mut Session, name: &str, words: &[Word]) -> Result<Value, Refusal> {
+async fn one(
+    session: &mut Session,
+    choice: &Choice<'_>,
+    name: &str,
+    words: &[Word],
+) -> Result<Value, Refusal> {
     let lists = session.lists().await?;
     let prompts = definitions(&lists.prompts);
-    let definition = find_prompt(session.name(), name, &prompts)?;
+    let definition = find_prompt(choice, name, &prompts)?;
     let built = build(words, &definition.prompt_schema())?;
     for note in &built.notes {
         writeln!(std::io::stderr().lock(), "note: {}", safe(note)).ok();
@@ -76,10 +81,9 @@ async fn one(session: &mut Session, name: &str, words: &[Word]) -> Result<Value,
 }
 
 fn list(shell: &Shell, prompts: &[Definition], notes: &[String]) -> Result<Exit, Refusal> {
-    let mut out = std::io::stdout().lock();
     if shell.json {
         let raw: Vec<&Value> = prompts.iter().map(|own| &own.value).collect();
-        writeln!(out, "{:#}", json!({ "schema": 1, "prompts": raw, "notes": notes }))?;
+        shell.print_json(&json!({ "schema": 1, "prompts": raw, "notes": notes }))?;
         return Ok(Exit::Done);
     }
     let rows: Vec<Vec<String>> = prompts
@@ -97,7 +101,7 @@ fn list(shell: &Shell, prompts: &[Definition], notes: &[String]) -> Result<Exit,
     if rows.is_empty() {
         writeln!(std::io::stderr().lock(), "note: there are no prompts").ok();
     }
-    out.write_all(columns(&[Align::Left, Align::Left, Align::Left], &rows).as_bytes())?;
+    shell.print(&columns(&[Align::Left; 3], &rows))?;
     for note in notes {
         writeln!(std::io::stderr().lock(), "note: {}", safe(note)).ok();
     }

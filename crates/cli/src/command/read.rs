@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use toolway_proxy::gateway::RawLists;
 
-use super::shell::{Refusal, Shell, definitions, told};
+use super::shell::{Choice, Refusal, Shell, definitions, told};
 use crate::args::ReadArgs;
 use crate::exit::Exit;
 use crate::show::{Shown, one_line, safe, show_block};
@@ -20,7 +20,7 @@ pub(super) fn run(args: &ReadArgs) -> Exit {
 
 fn read(args: &ReadArgs) -> Result<Exit, Refusal> {
     let shell = Shell::new(&args.talk)?;
-    let (config, words) = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
+    let Choice { config, words, .. } = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
     let Some(uri) = words.first() else {
         let lists = Shell::block_on(async {
             let mut session = shell.open(&config).await?;
@@ -42,7 +42,7 @@ fn read(args: &ReadArgs) -> Result<Exit, Refusal> {
         result
     })?;
     if shell.json {
-        writeln!(std::io::stdout().lock(), "{result:#}")?;
+        shell.print_json(&result)?;
         return Ok(Exit::Done);
     }
     let contents = result.get("contents").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -78,7 +78,6 @@ fn read(args: &ReadArgs) -> Result<Exit, Refusal> {
 
 fn list(shell: &Shell, lists: &RawLists) -> Result<Exit, Refusal> {
     let (resources, templates) = (definitions(&lists.resources), definitions(&lists.templates));
-    let mut out = std::io::stdout().lock();
     if shell.json {
         let raw = |list: &[super::shell::Definition]| -> Vec<Value> {
             list.iter().map(|own| own.value.clone()).collect()
@@ -86,7 +85,7 @@ fn list(shell: &Shell, lists: &RawLists) -> Result<Exit, Refusal> {
         let page = json!({
             "schema": 1, "resources": raw(&resources), "resourceTemplates": raw(&templates), "notes": lists.notes
         });
-        writeln!(out, "{page:#}")?;
+        shell.print_json(&page)?;
         return Ok(Exit::Done);
     }
     let rows: Vec<Vec<String>> = resources
@@ -102,7 +101,7 @@ fn list(shell: &Shell, lists: &RawLists) -> Result<Exit, Refusal> {
     if rows.is_empty() {
         writeln!(std::io::stderr().lock(), "note: there are no resources").ok();
     }
-    out.write_all(columns(&[Align::Left, Align::Left], &rows).as_bytes())?;
+    shell.print(&columns(&[Align::Left; 2], &rows))?;
     for note in &lists.notes {
         writeln!(std::io::stderr().lock(), "note: {}", safe(note)).ok();
     }

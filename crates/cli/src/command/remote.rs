@@ -67,7 +67,7 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
 }
 
 /// What comes from outside, for a task: signals, and the client's end.
-fn outside(input: std::fs::File) -> Result<mpsc::Receiver<Outside>, UsageError> {
+pub(super) fn outside(input: std::fs::File) -> Result<mpsc::Receiver<Outside>, UsageError> {
     let (sender, receiver) = mpsc::channel(4);
     let signals = super::signals()?;
     let hung_up = sender.clone();

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod companion;
+mod interrupts;
 mod near;
 mod page;
 mod questions;
@@ -12,8 +13,8 @@ mod words;
 
 pub(super) use arguments::{Word, build};
 pub(super) use near::near;
-pub(super) use page::{Definition, definitions, find_prompt, find_tool, offered};
+pub(super) use page::{Definition, definitions, find_prompt, find_tool, offered, remarks};
 pub(super) use refusal::{Refusal, exit_of};
-pub(super) use session::{Session, Shell, told};
+pub(super) use session::{Choice, Session, Shell, told};
 pub(super) use start::{Started, Wanted, start_all};
 pub(super) use words::read_words;

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolway_proxy::gateway::{RawLists, ServerConfig, ServerState};
 
-use super::shell::{Definition, Refusal, Shell, Wanted, find_tool, offered, start_all, told};
+use super::shell::{
+    Choice, Definition, Refusal, Shell, Wanted, find_tool, offered, remarks, start_all, told,
+};
 use crate::args::ToolsArgs;
 use crate::exit::Exit;
 use crate::show::{one_line, safe};
@@ -34,23 +36,27 @@ fn tools(args: &ToolsArgs) -> Result<Exit, Refusal> {
     if !given && args.words.is_empty() {
         return all(&shell, args);
     }
-    let (config, words) = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
+    let choice = shell.choose(&args.ad_hoc, &args.sources, &args.words)?;
     let lists = Shell::block_on(async {
-        let mut session = shell.open(&config).await?;
+        let mut session = shell.open(&choice.config).await?;
         let lists = session.lists().await;
         session.close().await;
         lists
     })?;
-    let offer = offer(&config, lists);
-    match words {
-        [] => print(&shell, &[offer]),
-        [tool] => one(&shell, &config, &offer, tool),
+    let offer = offer(&choice.config, &lists);
+    match choice.words {
+        [] => print(&shell, &[offer], false),
+        [tool] => one(&shell, &choice, &offer, tool),
         _ => Err(Refusal::usage("one tool at a time")),
     }
 }
 
-fn offer(config: &ServerConfig, lists: RawLists) -> Offer {
-    Offer { name: config.name.clone(), tools: offered(&lists.tools, &config.filter), notes: lists.notes }
+fn offer(config: &ServerConfig, lists: &RawLists) -> Offer {
+    Offer {
+        name: config.name.clone(),
+        tools: offered(&lists.tools, &config.filter),
+        notes: remarks(config, lists),
+    }
 }
 
 /// Every server that may be started.
@@ -75,7 +81,7 @@ fn all(shell: &Shell, args: &ToolsArgs) -> Result<Exit, Refusal> {
     for started in started {
         let Some(Ok(config)) = servers.entries.get(started.index).map(|entry| &entry.plan) else { continue };
         if let Some(lists) = started.lists {
-            offers.push(offer(config, lists));
+            offers.push(offer(config, &lists));
         } else {
             note(&format!("{}: {}", config.name, started.state));
             refusal.get_or_insert_with(|| Refusal::state(&config.name, &started.state));
@@ -83,7 +89,7 @@ fn all(shell: &Shell, args: &ToolsArgs) -> Result<Exit, Refusal> {
     }
     match refusal {
         Some(refusal) if offers.is_empty() => Err(refusal),
-        _ => print(shell, &offers),
+        _ => print(shell, &offers, true),
     }
 }
 
@@ -91,8 +97,7 @@ fn note(text: &str) {
     writeln!(std::io::stderr().lock(), "note: {}", safe(text)).ok();
 }
 
-fn print(shell: &Shell, offers: &[Offer]) -> Result<Exit, Refusal> {
-    let mut out = std::io::stdout().lock();
+fn print(shell: &Shell, offers: &[Offer], named: bool) -> Result<Exit, Refusal> {
     if shell.json {
         let servers: Vec<Value> = offers
             .iter()
@@ -101,17 +106,15 @@ fn print(shell: &Shell, offers: &[Offer]) -> Result<Exit, Refusal> {
                 json!({ "name": offer.name, "tools": tools, "notes": offer.notes })
             })
             .collect();
-        writeln!(out, "{:#}", json!({ "schema": 1, "servers": servers }))?;
+        shell.print_json(&json!({ "schema": 1, "servers": servers }))?;
         return Ok(Exit::Done);
     }
     let mut rows: Vec<Vec<String>> = Vec::new();
     for offer in offers {
         for tool in &offer.tools {
-            rows.push(vec![
-                one_line(&offer.name, MOST_NAME),
-                one_line(tool.name(), MOST_NAME),
-                tool.summary().to_owned(),
-            ]);
+            let server = named.then(|| one_line(&offer.name, MOST_NAME));
+            let own = [one_line(tool.name(), MOST_NAME), tool.summary().to_owned()];
+            rows.push(server.into_iter().chain(own).collect());
         }
         offer.notes.iter().for_each(|text| note(&format!("{}: {text}", offer.name)));
     }
@@ -120,26 +123,26 @@ fn print(shell: &Shell, offers: &[Offer]) -> Result<Exit, Refusal> {
         return Ok(Exit::Done);
     }
     let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count() + 2).max().unwrap_or(0)
     };
     // What is left of a terminal's width; a pipe takes it whole.
-    let left = shell.terminal.width.saturating_sub(width(0) + width(1) + 4).max(20);
+    let before: usize = (0..=usize::from(named)).map(width).sum();
+    let left = shell.terminal.width.saturating_sub(before).max(20);
     let most = if shell.terminal.out { left } else { usize::MAX };
     for row in &mut rows {
         if let Some(summary) = row.last_mut() {
             *summary = one_line(summary, most);
         }
     }
-    out.write_all(columns(&[Align::Left, Align::Left, Align::Left], &rows).as_bytes())?;
+    shell.print(&columns(&[Align::Left; 3], &rows))?;
     Ok(Exit::Done)
 }
 
 /// One tool, whole.
-fn one(shell: &Shell, config: &ServerConfig, offer: &Offer, tool: &str) -> Result<Exit, Refusal> {
-    let found = find_tool(config, tool, &offer.tools)?;
-    let mut out = std::io::stdout().lock();
+fn one(shell: &Shell, choice: &Choice<'_>, offer: &Offer, tool: &str) -> Result<Exit, Refusal> {
+    let found = find_tool(choice, tool, &offer.tools)?;
     if shell.json {
-        writeln!(out, "{:#}", found.value)?;
+        shell.print_json(&found.value)?;
         return Ok(Exit::Done);
     }
     let mut page = format!("{} {}\n", offer.name, found.name());
@@ -149,10 +152,10 @@ fn one(shell: &Shell, config: &ServerConfig, offer: &Offer, tool: &str) -> Resul
     let arguments = found.arguments();
     if !arguments.is_empty() {
         page.push_str("\nArguments:\n");
-        page.push_str(&columns(&[Align::Left, Align::Left, Align::Left], &arguments));
+        page.push_str(&columns(&[Align::Left; 3], &arguments));
     }
-    write!(page, "\ntoolway call {} {}{}\n", offer.name, found.name(), found.example()).unwrap_or_default();
-    let page = if shell.terminal.out { safe(&page) } else { page.into() };
-    out.write_all(page.as_bytes())?;
+    write!(page, "\ntoolway call {} {}{}\n", choice.spelled, found.name(), found.example())
+        .unwrap_or_default();
+    shell.print(&page)?;
     Ok(Exit::Done)
 }

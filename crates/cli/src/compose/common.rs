@@ -245,7 +245,7 @@ fn recorder(file: &Value, redactor: Option<Arc<Redactor>>) -> Result<Recorder, U
         .map_err(|error| UsageError::new(&file.from, format!("cannot write {}: {error}", file.text)))
 }
 
-fn log_level(value: &Value) -> Result<LevelFilter, UsageError> {
+pub(crate) fn log_level(value: &Value) -> Result<LevelFilter, UsageError> {
     value.choice(&[
         ("off", LevelFilter::OFF),
         ("error", LevelFilter::ERROR),
@@ -257,7 +257,7 @@ fn log_level(value: &Value) -> Result<LevelFilter, UsageError> {
 }
 
 /// A name that no other session has.
-fn session_name() -> String {
+pub(crate) fn session_name() -> String {
     let mut bytes = [0; 8];
     if getrandom::fill(&mut bytes).is_err() {
         bytes = u64::from(std::process::id()).to_be_bytes();

@@ -13,6 +13,24 @@ pub(crate) fn cache_dir(own: &Environment) -> Option<PathBuf> {
     base(own, "XDG_CACHE_HOME", if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" })
 }
 
+/// Where what outlives a restart and is no configuration is kept: `$XDG_STATE_HOME/toolway`,
+/// `~/Library/Application Support/toolway/state`, `%LOCALAPPDATA%\toolway\state`. `None` without a home.
+pub(crate) fn state_dir(own: &Environment) -> Option<PathBuf> {
+    if cfg!(windows) {
+        return Some(path(own, "LOCALAPPDATA")?.join("toolway").join("state"));
+    }
+    if cfg!(target_os = "macos") {
+        return Some(path(own, "HOME")?.join("Library/Application Support/toolway/state"));
+    }
+    base(own, "XDG_STATE_HOME", ".local/state")
+}
+
+/// Where sockets of this user are: `$XDG_RUNTIME_DIR/toolway`, else one below the state directory.
+pub(crate) fn runtime_dir(own: &Environment) -> Option<PathBuf> {
+    let set = path(own, "XDG_RUNTIME_DIR").filter(|path| path.is_absolute());
+    set.map(|path| path.join("toolway")).or_else(|| Some(state_dir(own)?.join("run")))
+}
+
 fn base(own: &Environment, variable: &str, below_home: &str) -> Option<PathBuf> {
     let set = path(own, variable).filter(|path| path.is_absolute());
     let base = set.or_else(|| Some(path(own, "HOME")?.join(below_home)))?;

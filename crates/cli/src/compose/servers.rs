@@ -2,6 +2,7 @@
 //! to run it or why not.
 
 mod ad_hoc;
+mod depth;
 mod plan;
 
 use std::collections::BTreeMap;
@@ -9,11 +10,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolway_config::{LoadOptions, Problem, Resolved, SettingSource, Standing};
+use toolway_config::{LoadOptions, Loader, Problem, Resolved, SettingSource, Standing};
 use toolway_proxy::gateway::{ServerConfig, ServerEntry, Target};
 use toolway_transport::{HttpConfig, fetch};
 
 pub(crate) use ad_hoc::ad_hoc;
+pub(crate) use depth::refuse_circle;
 
 use super::{Environment, UsageError};
 use crate::args::SourceArgs;
@@ -38,11 +40,20 @@ pub(crate) struct Servers {
 impl Servers {
     /// Reads what the arguments name. Faults of single entries are states, not errors.
     pub(crate) fn load(args: &SourceArgs, own: &Environment) -> Result<Self, UsageError> {
+        Self::load_again(args, own, &mut Loader::default())
+    }
+
+    /// The same again and again: a file that is bad at a later load keeps what it said before.
+    pub(crate) fn load_again(
+        args: &SourceArgs,
+        own: &Environment,
+        loader: &mut Loader,
+    ) -> Result<Self, UsageError> {
         let machine = machine(own)?;
         let sources = sources(args, own)?;
         let team_document = if sources.contains(&SettingSource::Team) { team(&machine) } else { None };
         let options = LoadOptions { sources, files: files(args)?, team_document, ..LoadOptions::default() };
-        let resolved = toolway_config::load(&options, &machine);
+        let resolved = loader.load(&options, &machine);
         let entries = plan::entries(&resolved, &machine, own);
         Ok(Self { resolved, entries })
     }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 /// The text with everything that steers a terminal, or turns the order of what is shown, written out: `\x1b`,
 /// `\u{202e}`. Line breaks and tabs stay.
 pub(crate) fn safe(text: &str) -> Cow<'_, str> {
@@ -24,6 +26,26 @@ pub(crate) fn safe(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// JSON with a line break at its end; for a terminal everything that steers one is escaped as JSON has it.
+pub(crate) fn json(value: &Value, terminal: bool) -> String {
+    let text = format!("{value:#}\n");
+    if !terminal || !text.contains(steers) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        if steers(letter) {
+            let mut units = [0; 2];
+            for unit in letter.encode_utf16(&mut units) {
+                write!(out, "\\u{unit:04x}").unwrap_or_default();
+            }
+        } else {
+            out.push(letter);
+        }
+    }
+    out
 }
 
 /// Control characters of both sets, marks and overrides of direction, invisible tags.
@@ -71,6 +93,15 @@ mod tests {
             assert_eq!(safe(text), shown);
         }
         assert!(matches!(safe("as it is"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn json_for_a_terminal_is_the_same_json() {
+        let value = serde_json::json!({"a\u{1b}": "\u{9b}1m \u{202e} \u{e0041} \u{7f} ä\n"});
+        let shown = json(&value, true);
+        assert!(!shown.contains(steers), "{shown:?}");
+        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
+        assert_eq!(json(&value, false), format!("{value:#}\n"));
     }
 
     #[test]

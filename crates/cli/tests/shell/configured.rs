@@ -3,6 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+use toolway_testkit::FakeTransport;
+
 use crate::House;
 
 const HI: &str = "on tools/call/hi -> text hello";
@@ -55,6 +57,37 @@ fn a_project_starts_nothing_before_it_is_approved() -> Result<()> {
 }
 
 #[test]
+fn what_was_approved_starts_until_its_meaning_changes() -> Result<()> {
+    let house = House::new()?;
+    let mut servers = json!({"mcpServers": {"local": house.entry("local", HI)?}});
+    house.write(".cursor/mcp.json", &servers.to_string())?;
+    house.run(["trust", "local"])?.ended(0)?;
+    house.run(["call", "local", "hi"])?.is(0, "hello\n", "")?;
+    house.write(".cursor/mcp.json", &format!("// the same\n{servers:#}"))?;
+    house.run(["call", "local", "hi"])?.is(0, "hello\n", "")?;
+    servers["mcpServers"]["local"]["env"] = json!({"NEW": "1"});
+    house.write(".cursor/mcp.json", &servers.to_string())?;
+    house.run(["call", "local", "hi"])?.ended(3)?.says(&["changed", "toolway trust local"])?;
+    house.leave()
+}
+
+#[test]
+fn a_team_has_its_servers_at_an_address() -> Result<()> {
+    let good = House::new()?;
+    let servers = json!({"mcpServers": {"of-team": good.entry("team", HI)?}});
+    let answer =
+        format!("on GET -> status 200 OK\n    header Content-Type: application/json\n    body {servers}");
+    let (house, upstream, url) = House::new()?.serve(FakeTransport::Http, &answer)?;
+    let house = house.with_variable("TOOLWAY_TEAM_CONFIG", &url);
+    let listed = house.run(["list", "--json", "--no-start", "--sources", "team"])?.ended(0)?.json()?;
+    assert_eq!(listed["servers"][0]["name"], "of-team", "{listed:#}");
+    assert_eq!(listed["servers"][0]["source"]["kind"], "team");
+    drop(upstream);
+    house.leave()?;
+    good.leave()
+}
+
+#[test]
 fn sources_are_chosen() -> Result<()> {
     let house = House::new()?;
     house.configure(&json!({"of-user": house.entry("user", HI)?}))?;
@@ -80,7 +113,7 @@ fn filters_and_names_of_tools_hold_in_a_shell_too() -> Result<()> {
     let mut entry = house.entry("s", script)?;
     entry["tools"] = json!({"deny": ["wri*"], "rename": {"hi": "greet"}, "describe": {"hi": "Says hello."}});
     house.configure(&json!({"s": entry}))?;
-    house.run(["tools", "s"])?.is(0, "s  read\ns  greet  Says hello.\n", "")?;
+    house.run(["tools", "s"])?.is(0, "read\ngreet  Says hello.\n", "")?;
     house.run(["call", "s", "greet"])?.is(0, "hi\n", "")?;
     house.run(["call", "s", "hi"])?.is(0, "hi\n", "")?;
     house.run(["call", "s", "write"])?.is(

@@ -74,8 +74,11 @@ fn a_server_that_works_passes_every_layer() -> Result<()> {
     let house = House::new()?;
     house.configure(&json!({"good": good(&house)?}))?;
     let found = well(&house, &[])?;
-    let layers: Vec<&str> = checks(&found, "good")?.iter().filter_map(|check| check["layer"].as_str()).collect();
-    for layer in ["file", "policy", "trust", "command", "spawn", "transport", "generation", "authorised", "tools"] {
+    let layers: Vec<&str> =
+        checks(&found, "good")?.iter().filter_map(|check| check["layer"].as_str()).collect();
+    for layer in
+        ["file", "policy", "trust", "command", "spawn", "transport", "generation", "authorised", "tools"]
+    {
         ensure!(layers.contains(&layer), "no {layer} in {layers:?}");
     }
     assert_eq!(found["servers"][0]["state"], "connected");
@@ -91,7 +94,11 @@ fn a_sample_call_is_made_when_asked() -> Result<()> {
     house.configure(&json!({"good": good(&house)?, "bad": bad}))?;
     well(&house, &["good", "--call", "hi"])?;
     let found = sick(&house, &["bad", "--call", "fails"])?;
-    holds(&found, "fault", Cause { server: "bad", layer: "call", says: &["fails", "isError"], fix: "toolway call" })?;
+    holds(
+        &found,
+        "fault",
+        Cause { server: "bad", layer: "call", says: &["fails", "isError"], fix: "toolway call" },
+    )?;
     house.run(["doctor", "--call", "hi"])?.ended(2)?.says(&["--call needs the one SERVER"])?;
     house.run(["doctor", "god"])?.ended(2)?.says(&["no server is called \"god\"", "did you mean good?"])?;
     house.leave()
@@ -109,7 +116,8 @@ fn the_cloud_is_told_of_each_entry() -> Result<()> {
     let found = told.json()?;
     ensure!(!told.out.contains("t-sentinel") && !told.err.contains("t-sentinel"), "{told:#?}");
     let cloud = found["cloud"].as_array().context("no cloud")?;
-    let placement = |name: &str| cloud.iter().find(|one| one["name"] == name).map(|one| one["placement"].clone());
+    let placement =
+        |name: &str| cloud.iter().find(|one| one["name"] == name).map(|one| one["placement"].clone());
     assert_eq!(placement("files"), Some("refused".into()));
     assert_eq!(placement("far"), Some("backend".into()));
     assert_eq!(placement("near"), Some("refused".into()));

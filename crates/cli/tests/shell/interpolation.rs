@@ -106,6 +106,22 @@ fn an_input_is_asked_of_a_person_and_nothing_is_sent() -> Result<()> {
 }
 
 #[test]
+fn what_a_crashing_server_writes_is_shown_without_its_secrets() -> Result<()> {
+    let house = house()?;
+    let mut entry = house
+        .entry("a", "on start\n    stderr my password is s3cr3t-pw and {x*9000} last words\n    exit 7")?;
+    entry["env"] = json!({"PW": "${TOK}-pw"});
+    house.configure(&json!({"a": entry}))?;
+    for line in [vec!["call", "-vv", "a", "hi"], vec!["list"], vec!["list", "--json"], vec!["ping"]] {
+        let told = house.run(&line)?;
+        told.says(&["last words", "7"])?;
+        ensure!(!format!("{told:?}").contains("s3cr3t"), "{line:?}: {told:#?}");
+        ensure!(told.out.len() + told.err.len() < 12_000, "{line:?}");
+    }
+    house.leave()
+}
+
+#[test]
 fn headers_and_addresses_are_filled_in() -> Result<()> {
     let (house, mut upstream, url) = house()?.serve(FakeTransport::Http, SCRIPT)?;
     let entry =

@@ -110,6 +110,23 @@ fn with_nothing_configured_the_list_says_what_to_do() -> Result<()> {
 }
 
 #[test]
+fn a_tool_that_no_client_can_take_is_named_and_the_others_stay() -> Result<()> {
+    let house = House::new()?;
+    let tools = r#"tool {"name":"good","inputSchema":{"type":"object"}}
+tool {"name":"odd","inputSchema":"string"}
+tool {"name":"fine","inputSchema":{"type":"object","properties":{}}}"#;
+    house.configure(&json!({"s": house.entry("s", tools)?}))?;
+    let told = house.run(["tools", "s"])?.ended(0)?;
+    ensure!(told.out.contains("good\n") && told.out.contains("fine\n"), "{told:?}");
+    told.says(&["note: s: tool \"odd\" of \"s\"", "kept from clients"])?;
+    let listed = house.run(["list", "--json"])?.ended(0)?.json()?;
+    let server = server(&listed, "s")?;
+    assert_eq!(server["state"], "connected");
+    ensure!(server["notes"].to_string().contains("odd"), "{server}");
+    house.leave()
+}
+
+#[test]
 fn tools_of_all_servers_are_listed_and_failures_are_notes() -> Result<()> {
     let house = House::new()?;
     house.configure(&json!({

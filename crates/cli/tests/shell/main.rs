@@ -6,6 +6,7 @@ mod configured;
 mod doctor;
 mod interpolation;
 mod listing;
+mod managing;
 mod pages;
 mod refusals;
 mod talking;
@@ -76,6 +77,11 @@ impl House {
             std::fs::create_dir_all(directory)?;
         }
         Ok(std::fs::write(file, content)?)
+    }
+
+    /// The content of a file below that directory.
+    fn content(&self, path: &str) -> Result<String> {
+        Ok(std::fs::read_to_string(self.rig.path().join(path))?)
     }
 
     /// The user's own configuration.

@@ -88,6 +88,8 @@ on tools/call/evil -> text a\u001b[2J\u009b1mb"#,
     assert_eq!((code, seen.as_str()), (Some(0), "name  size\na        1\nb       20\n"));
     let (code, seen) = Seat::new(&house, &["call", "--command", &command, "evil"])?.ends()?;
     assert_eq!((code, seen.as_str()), (Some(0), "a\\x1b[2J\\u{9b}1mb\n"));
+    let (code, seen) = Seat::new(&house, &["call", "--json", "--command", &command, "evil"])?.ends()?;
+    ensure!(code == Some(0) && seen.contains(r#""a\u001b[2J\u009b1mb""#), "{code:?} {seen:?}");
     house.leave()
 }
 

@@ -10,7 +10,7 @@ use crate::problem::{Position, Problem, Severity};
 use crate::tree::{Format, Node, pointer, read, read_bytes, read_tolerant};
 
 use super::placeholders::{each_text, translate};
-use super::reading::{Members, read as read_entry};
+use super::reading::{Members, NO_SERVER, read as read_entry};
 use super::shape::{Quirk, Switch};
 use super::{Client, ClientFile};
 
@@ -205,7 +205,10 @@ impl<'a> Search<'a> {
         let reading = match read_entry(name, &theirs, self.client.shape) {
             Ok(reading) => reading,
             Err(reason) => {
-                all.problems.push(problem(reason));
+                let is_fault = !reason.starts_with(NO_SERVER);
+                let problem = problem(reason);
+                let severity = if is_fault { Severity::Error } else { Severity::Warning };
+                all.problems.push(Problem { severity, ..problem });
                 return;
             }
         };

@@ -122,7 +122,7 @@ fn is_toolway(own: &Members) -> bool {
     let mut words: Vec<&str> = command.split_whitespace().chain(words).collect();
     let program = if words.is_empty() { "" } else { words.remove(0) };
     let program = program.rsplit(['/', '\\']).next().unwrap_or_default().trim_end_matches(".exe");
-    program == "toolway" && words.iter().any(|word| *word == "serve")
+    program == "toolway" && words.contains(&"serve")
 }
 
 /// What is remembered of the client for an entry of Toolway's own; `None` if the client could not have that entry.

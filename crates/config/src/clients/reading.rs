@@ -26,6 +26,9 @@ enum Kind {
     Sse,
 }
 
+/// What the reasons begin with that tell no fault: the client's own things among its servers.
+pub(super) const NO_SERVER: &str = "is an extension of the type";
+
 /// Reads an entry. An error says why this is no server that Toolway can have: a fragment without values.
 pub(super) fn read(name: &str, entry: &Members, shape: &Shape) -> Result<Reading, String> {
     let mut rest = entry.clone();
@@ -64,9 +67,7 @@ fn kind(rest: &mut Members, shape: &Shape) -> Result<Option<Kind>, String> {
         "sse" => Ok(Some(Kind::Sse)),
         "stdio" | "local" => Ok(Some(Kind::Stdio)),
         "ws" | "websocket" => Err("speaks WebSocket, which is no transport of MCP".to_owned()),
-        _ if shape.quirk == Quirk::Goose => {
-            Err(format!("is an extension of the type {word:?}, and no MCP server"))
-        }
+        _ if shape.quirk == Quirk::Goose => Err(format!("{NO_SERVER} {word:?}, and no MCP server")),
         _ => Err(format!("has the type {word:?}, which is none of stdio, http and sse")),
     }
 }

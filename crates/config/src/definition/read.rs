@@ -99,6 +99,13 @@ fn own_dialect(node: &Node) -> Dialect {
     dialect_named(origin.and_then(Node::as_str))
 }
 
+/// The members that an entry of Toolway's own files may have, in their own spelling.
+#[cfg(test)]
+pub(crate) fn own_members() -> Vec<&'static str> {
+    let names = [&BOTH[..], &STDIO_ONLY, &REMOTE_ONLY, &options::KNOWN];
+    names.concat().into_iter().chain([ORIGIN]).collect()
+}
+
 fn known_members(dialect: Dialect) -> Vec<&'static str> {
     let mut known: Vec<&str> = [&BOTH[..], &STDIO_ONLY, &REMOTE_ONLY, &options::KNOWN].concat();
     if dialect != Dialect::Inline {

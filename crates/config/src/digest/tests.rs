@@ -22,7 +22,8 @@ fn digest_with(text: &str, root: &Path, cwd: &Path, value: &str) -> String {
         file: &root.join("mcp.json"),
         depth: Depth::Names,
     };
-    of_meaning(definition, &expand("s", definition, context).expanded, Some(root))
+    let outcome = expand("s", definition, context);
+    of_meaning(definition, &outcome.expanded, outcome.env_file.as_deref(), Some(root))
 }
 
 #[test]

@@ -24,20 +24,30 @@ pub struct Written {
     pub lost_comments: Vec<String>,
 }
 
+/// Who may read a file that is made; one that is there keeps its mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// The user alone, and directories above it as well.
+    Owner,
+    /// Whoever may read the user's new files: a project's file is for everybody who works on it.
+    Everybody,
+}
+
 /// Makes the changes in a file. `seen` is the content they were made for, `None` for a file that was not there: if the
-/// file is another one by now, nothing is written. A new file, and directories above it, are the user's alone.
+/// file is another one by now, nothing is written.
 pub fn edit_file(
     path: &Path,
     format: Format,
     seen: Option<&[u8]>,
     changes: &[Change],
+    audience: Audience,
 ) -> Result<Written, Vec<Problem>> {
     let real = real_path(path).map_err(|problem| vec![problem.file(path)])?;
     let edited = edit(seen.unwrap_or_default(), format, changes)
         .map_err(|problems| problems.into_iter().map(|problem| problem.file(path)).collect::<Vec<_>>())?;
     let changed = seen != Some(edited.bytes.as_slice());
     if changed {
-        replace(&real, seen, &edited.bytes).map_err(|problem| vec![problem.file(path)])?;
+        replace(&real, seen, &edited.bytes, audience).map_err(|problem| vec![problem.file(path)])?;
     }
     Ok(Written { path: real, changed, lost_comments: edited.lost_comments })
 }
@@ -54,9 +64,9 @@ fn real_path(path: &Path) -> Result<PathBuf, Problem> {
     Err(Problem::error("is a link that leads back to itself").hint("remove the link"))
 }
 
-fn replace(path: &Path, seen: Option<&[u8]>, bytes: &[u8]) -> Result<(), Problem> {
+fn replace(path: &Path, seen: Option<&[u8]>, bytes: &[u8], audience: Audience) -> Result<(), Problem> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    private_directory(parent).map_err(|error| unwritable(&error))?;
+    directory(parent, audience).map_err(|error| unwritable(&error))?;
     let _lock = Lock::take(path, parent)?;
     let old = fs::metadata(path).ok();
     let now = if old.is_some() { Some(read_bytes(path)?) } else { None };
@@ -68,7 +78,7 @@ fn replace(path: &Path, seen: Option<&[u8]>, bytes: &[u8]) -> Result<(), Problem
     if permissions.as_ref().is_some_and(Permissions::readonly) {
         return Err(Problem::error("is write-protected").hint("make it writable first"));
     }
-    let written = temporary(parent, bytes, permissions).map_err(|error| unwritable(&error))?;
+    let written = temporary(parent, bytes, permissions, audience).map_err(|error| unwritable(&error))?;
     written.persist(path).map_err(|error| unwritable(&error.error))?;
     // The name is made to last where the system can; the content already is.
     if let Err(error) = File::open(parent).and_then(|directory| directory.sync_all()) {
@@ -78,8 +88,20 @@ fn replace(path: &Path, seen: Option<&[u8]>, bytes: &[u8]) -> Result<(), Problem
 }
 
 /// A new file beside the old one, private until it has the old one's permissions.
-fn temporary(parent: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io::Result<NamedTempFile> {
-    let mut file = Builder::new().prefix(".toolway-").suffix(".tmp").tempfile_in(parent)?;
+fn temporary(
+    parent: &Path,
+    bytes: &[u8],
+    permissions: Option<Permissions>,
+    audience: Audience,
+) -> io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    builder.prefix(".toolway-").suffix(".tmp");
+    #[cfg(unix)]
+    if permissions.is_none() && audience == Audience::Everybody {
+        // Less what the user's mask takes away.
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(parent)?;
     file.write_all(bytes)?;
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
@@ -88,11 +110,13 @@ fn temporary(parent: &Path, bytes: &[u8], permissions: Option<Permissions>) -> i
     Ok(file)
 }
 
-fn private_directory(path: &Path) -> io::Result<()> {
+fn directory(path: &Path, audience: Audience) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    if audience == Audience::Owner {
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    }
     builder.create(path)
 }
 

@@ -172,7 +172,7 @@ proptest! {
 }
 
 fn set_a(path: &Path, seen: Option<&[u8]>) -> Result<Written, Vec<Problem>> {
-    edit_file(path, Format::Jsonc, seen, &[Change::set(&["a"], json!(1))])
+    edit_file(path, Format::Jsonc, seen, &[Change::set(&["a"], json!(1))], Audience::Owner)
 }
 
 #[test]
@@ -187,6 +187,12 @@ fn a_new_file_and_its_directories_are_private() {
         use std::os::unix::fs::PermissionsExt;
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        let shared = directory.path().join("shared/mcp.json");
+        let change = [Change::set(&["a"], json!(1))];
+        edit_file(&shared, Format::Jsonc, None, &change, Audience::Everybody).unwrap();
+        let plain = directory.path().join("plain");
+        std::fs::write(&plain, "").unwrap();
+        assert_eq!(mode(&shared), mode(&plain));
     }
 }
 
@@ -238,7 +244,7 @@ fn many_writers_lose_no_change() {
                 loop {
                     let seen = read_bytes(path).unwrap();
                     let change = Change::set(&[format!("k{index}")], json!(index));
-                    if edit_file(path, Format::Jsonc, Some(&seen), &[change]).is_ok() {
+                    if edit_file(path, Format::Jsonc, Some(&seen), &[change], Audience::Owner).is_ok() {
                         break;
                     }
                 }

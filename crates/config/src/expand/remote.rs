@@ -9,6 +9,9 @@ use crate::problem::Problem;
 
 use super::{Depth, Resolver};
 
+/// Headers whose values are no secrets: taken for some, they would spoil every text.
+const PLAIN: [&str; 5] = ["Accept", "Accept-Language", "Content-Type", "User-Agent", "MCP-Protocol-Version"];
+
 pub(super) fn expand(resolver: &mut Resolver<'_>, target: &RemoteTarget) -> ExpandedRemote {
     let before = resolver.errors.len();
     let url = resolver.value(&target.url, Field::Url, "url");
@@ -26,9 +29,11 @@ pub(super) fn expand(resolver: &mut Resolver<'_>, target: &RemoteTarget) -> Expa
         if let Some(fault) = header_value_fault(&value).filter(|_| resolver.errors.len() == before) {
             resolver.error(Problem::error(fault), text, &field);
         }
-        resolver.hide(&value);
-        if let Some((_, credential)) = value.split_once(' ') {
-            resolver.hide(credential);
+        if !PLAIN.iter().any(|plain| plain.eq_ignore_ascii_case(name)) {
+            resolver.hide(&value);
+            if let Some((_, credential)) = value.split_once(' ') {
+                resolver.hide(credential);
+            }
         }
         headers.push((name.clone(), Secret::new(value)));
     }

@@ -124,10 +124,14 @@ fn variables(resolver: &mut Resolver<'_>, target: &StdioTarget) -> Vec<(String, 
 
 fn from_file(resolver: &mut Resolver<'_>, file: &Text) -> Vec<(String, String)> {
     let path = resolver.value(file, Field::Cwd, "envFile");
-    if resolver.context.depth < Depth::Files || path.text.is_empty() {
+    if path.text.is_empty() {
         return Vec::new();
     }
     let path = resolver.base().join(path.text);
+    resolver.env_file = Some(path.clone());
+    if resolver.context.depth < Depth::Files {
+        return Vec::new();
+    }
     let read = read_text(&path).map_err(Problem::error).and_then(|text| {
         envfile::parse(&text).map_err(|problem| {
             let line = problem.at.map_or(0, |at| at.line);

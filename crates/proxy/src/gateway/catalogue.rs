@@ -9,6 +9,7 @@ mod merged;
 mod pins;
 mod quarantine;
 mod refused;
+mod remarks;
 mod server;
 mod uri;
 mod words;

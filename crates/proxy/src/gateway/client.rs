@@ -12,7 +12,7 @@ use toolway_wire::Id;
 use toolway_wire::era::Era;
 
 use super::config::{ServerConfig, Timeouts};
-use super::connection::{Connection, Negotiated, OpenError, Shared, Words, quote};
+use super::connection::{Connection, Negotiated, OpenDetail, OpenError, Shared, Words, quote};
 use super::lists::RawLists;
 use super::upstream::{Listed, Listing};
 use exchange::Limits;
@@ -119,6 +119,11 @@ impl Client {
     /// The last lines of the process's stderr, secrets masked; `None` where there is no process.
     pub fn stderr(&self) -> Option<String> {
         self.connection.stderr()
+    }
+
+    /// What is known of the connection, for a diagnosis: the program, HTTP answers, lines that were no messages.
+    pub fn detail(&self) -> OpenDetail {
+        self.connection.detail()
     }
 
     /// All that the server offers, pages followed to their end. An error only when the tools cannot be listed; what

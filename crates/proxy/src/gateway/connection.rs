@@ -12,6 +12,7 @@ mod opening;
 mod start;
 mod words;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
@@ -115,6 +116,9 @@ pub struct Connection {
     words: Words,
     negotiated: Arc<Negotiated>,
     masks: Masks,
+    program: Option<PathBuf>,
+    /// Up to the end of the handshake.
+    exchanges: Vec<Exchange>,
 }
 
 impl Connection {
@@ -222,6 +226,17 @@ impl Connection {
     /// The last lines of the process's stderr, secrets masked; `None` where there is no process.
     pub fn stderr(&self) -> Option<String> {
         self.link.child().map(|child| self.masks.mask(&child.stderr().text()))
+    }
+
+    /// What is known of it, for a diagnosis: as after a failure.
+    pub fn detail(&self) -> OpenDetail {
+        let carrier = self.link.carrier();
+        let mut exchanges = self.exchanges.clone();
+        let noted = exchanges.iter().filter(|exchange| exchange.carrier == carrier).count();
+        exchanges.extend(opening::exchanges(&self.link).skip(noted));
+        let garbage = self.inbox.ignored().map(|(line, count)| (self.masks.mask(line), count));
+        let stderr = self.stderr().filter(|text| !text.is_empty());
+        OpenDetail { program: self.program.clone(), stderr, exchanges, garbage, ..OpenDetail::default() }
     }
 
     /// The number of its process: the supervisor's if there is one. `None` where there is no process.

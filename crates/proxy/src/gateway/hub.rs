@@ -157,6 +157,11 @@ impl Hub {
         self.effects.push(Effect::ToClient(session, message));
     }
 
+    /// A question is never dropped: its server waits for the answer.
+    fn ask_client(&mut self, session: SessionId, message: ClientMessage) {
+        self.effects.push(Effect::Ask(session, message));
+    }
+
     fn command(&mut self, command: Command) {
         match command {
             Command::Reload(config, told) => {

@@ -49,6 +49,14 @@ impl Shared {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn put(&self, queue: &mut Queue, message: ClientMessage) {
+        queue.bytes += message.payload.len();
+        queue.messages.push_back(message);
+        if queue.messages.len() == 1 {
+            self.filled.notify_one();
+        }
+    }
 }
 
 /// The hub's end.
@@ -77,16 +85,25 @@ impl Sink {
             queue.dropped += 1;
             return;
         }
-        queue.bytes += message.payload.len();
-        queue.messages.push_back(message);
-        if queue.messages.len() == 1 {
-            self.0.filled.notify_one();
+        self.0.put(&mut queue, message);
+    }
+
+    /// Hands over a message that somebody waits for the answer of: it is not dropped.
+    pub fn ask(&self, message: ClientMessage) {
+        let mut queue = self.0.queue();
+        if !queue.closed {
+            self.0.put(&mut queue, message);
         }
     }
 
     /// The front is gone.
     pub fn is_closed(&self) -> bool {
         self.0.queue().closed
+    }
+
+    /// The client does not read what is there already.
+    pub fn is_full(&self) -> bool {
+        self.0.queue().is_full()
     }
 
     /// Messages that were dropped so far because the client does not read.
@@ -162,5 +179,59 @@ impl Drop for Outlet {
         queue.messages.clear();
         drop(queue);
         self.0.closings.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolway_transport::Payload;
+    use toolway_wire::Id;
+
+    fn message(text: &'static str, is_answer: bool) -> ClientMessage {
+        ClientMessage { about: Some(Id::from_number(1)), is_answer, payload: Payload::Bytes(text.into()) }
+    }
+
+    fn texts(messages: &[ClientMessage]) -> Vec<String> {
+        messages.iter().map(|message| format!("{:?}", message.payload)).collect()
+    }
+
+    #[tokio::test]
+    async fn all_that_waits_is_taken_at_once_and_in_order() {
+        let (sink, outlet) = outlet(Arc::default());
+        let mut taken = Vec::new();
+        assert!(!outlet.try_receive(&mut taken));
+        for text in ["a", "b", "c"] {
+            sink.send(message(text, false));
+        }
+        assert!(outlet.receive(&mut taken).await);
+        assert_eq!(texts(&taken), texts(&["a", "b", "c"].map(|text| message(text, false))));
+        drop(sink);
+        assert!(!outlet.receive(&mut taken).await);
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_dropped_when_the_client_does_not_read() {
+        let (sink, outlet) = outlet(Arc::default());
+        for _ in 0..FULL_MESSAGES + 5 {
+            sink.send(message("note", false));
+        }
+        assert_eq!((sink.dropped(), outlet.has_room()), (5, false));
+        sink.send(message("answer", true));
+        sink.ask(message("question", false));
+        let mut taken = Vec::new();
+        let (room, took) = tokio::join!(outlet.room(), async { outlet.receive(&mut taken).await });
+        assert_eq!((room, took, taken.len(), outlet.has_room()), ((), true, FULL_MESSAGES + 2, true));
+    }
+
+    #[tokio::test]
+    async fn the_hub_hears_of_a_front_that_is_gone() {
+        let closings = Arc::new(Notify::new());
+        let (sink, outlet) = outlet(Arc::clone(&closings));
+        assert!(!sink.is_closed());
+        drop(outlet);
+        closings.notified().await;
+        assert!(sink.is_closed());
+        sink.send(message("late", true));
     }
 }

@@ -9,7 +9,8 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::task::TaskTracker;
-use toolway_transport::Outbound;
+use toolway_transport::{Failure, Outbound};
+use toolway_wire::{Id, Kind, UPSTREAM_ERROR};
 
 use super::config::GatewayConfig;
 use super::connection::Shared;
@@ -22,6 +23,9 @@ use super::upstream::{Full, Upstream, UpstreamEvent, UpstreamId};
 
 /// Events that may wait for the hub, from clients and from servers each.
 const EVENTS: usize = 1024;
+/// Messages, and bytes of them, that may wait for one server besides what its own queue holds.
+const OVERFLOW: usize = 16_384;
+const OVERFLOW_BYTES: u64 = 64 << 20;
 /// Events that are taken at once.
 const AT_ONCE: usize = 64;
 
@@ -68,6 +72,7 @@ impl GatewayHandle {
             upstreams: HashMap::new(),
             works: JoinSet::new(),
             effects: Vec::new(),
+            refused: Vec::new(),
         };
         let inbox = Inbox { from_clients, from_servers, from_owner, closings: Arc::clone(&closings) };
         tasks.spawn(task.run(inbox));
@@ -166,7 +171,7 @@ impl ClientSession {
     }
 
     /// Gives a request up: its stream was closed.
-    pub async fn drop_request(&self, request: toolway_wire::Id) -> bool {
+    pub async fn drop_request(&self, request: Id) -> bool {
         self.clients.send(ClientEvent::Dropped { session: self.id, request }).await.is_ok()
     }
 }
@@ -185,6 +190,8 @@ struct Inbox {
 struct Running {
     upstream: Upstream,
     overflow: VecDeque<Outbound>,
+    /// Bytes of the overflow.
+    bytes: u64,
 }
 
 #[derive(Debug)]
@@ -196,6 +203,8 @@ struct Task {
     upstreams: HashMap<UpstreamId, Running>,
     works: JoinSet<Done>,
     effects: Vec<Effect>,
+    /// Requests that a server has no room for at all.
+    refused: Vec<(UpstreamId, Vec<Id>)>,
 }
 
 impl Task {
@@ -207,6 +216,14 @@ impl Task {
         loop {
             if self.perform() {
                 return;
+            }
+            while let Some((id, ids)) = self.refused.pop() {
+                let message = "too many messages wait for the server".to_owned();
+                let failure = Failure { code: UPSTREAM_ERROR, message, data: None };
+                self.hub.handle(Event::Upstream(id, UpstreamEvent::Failed { ids, failure }), Instant::now());
+                if self.perform() {
+                    return;
+                }
             }
             let timed = arm(sleep.as_mut(), self.hub.wake_at());
             let event = tokio::select! {
@@ -243,12 +260,7 @@ impl Task {
     fn hear(&mut self, id: UpstreamId, event: UpstreamEvent, now: Instant) {
         if let UpstreamEvent::Room = event {
             if let Some(running) = self.upstreams.get_mut(&id) {
-                while let Some(message) = running.overflow.pop_front() {
-                    if let Err(Full(message)) = running.upstream.try_send(message) {
-                        running.overflow.push_front(message);
-                        break;
-                    }
-                }
+                running.retry();
             }
             return;
         }
@@ -266,15 +278,22 @@ impl Task {
                         sink.send(message);
                     }
                 }
+                Effect::Ask(session, message) => {
+                    if let Some(sink) = self.hub.sink(session) {
+                        sink.ask(message);
+                    }
+                }
                 Effect::ToServer(id, message) => {
-                    if let Some(running) = self.upstreams.get_mut(&id) {
-                        running.send(message);
+                    if let Some(running) = self.upstreams.get_mut(&id)
+                        && let Err(message) = running.send(message)
+                    {
+                        self.refused.push((id, requests(&message)));
                     }
                 }
                 Effect::Start(id, config) => {
                     let (shared, to_hub) = (self.shared.clone(), self.to_hub.clone());
                     let upstream = Upstream::start(id, config, shared, to_hub, &self.tasks);
-                    self.upstreams.insert(id, Running { upstream, overflow: VecDeque::new() });
+                    self.upstreams.insert(id, Running { upstream, overflow: VecDeque::new(), bytes: 0 });
                 }
                 Effect::Wake(id) => {
                     if let Some(running) = self.upstreams.get(&id) {
@@ -298,14 +317,43 @@ impl Task {
 }
 
 impl Running {
-    /// Messages keep their order, also when there is no room.
-    fn send(&mut self, message: Outbound) {
-        if !self.overflow.is_empty() {
-            self.overflow.push_back(message);
-        } else if let Err(Full(message)) = self.upstream.try_send(message) {
-            self.overflow.push_back(message);
+    /// Messages keep their order, also when there is no room; an error: there is none here either.
+    #[expect(clippy::result_large_err, reason = "it is the message")]
+    fn send(&mut self, message: Outbound) -> Result<(), Outbound> {
+        let message = if self.overflow.is_empty() {
+            match self.upstream.try_send(message) {
+                Ok(()) => return Ok(()),
+                Err(Full(message)) => message,
+            }
+        } else {
+            message
+        };
+        let bytes = message.payload.len();
+        if self.overflow.len() >= OVERFLOW || self.bytes + bytes > OVERFLOW_BYTES {
+            return Err(message);
+        }
+        self.bytes += bytes;
+        self.overflow.push_back(message);
+        Ok(())
+    }
+
+    /// There is room again.
+    fn retry(&mut self) {
+        while let Some(message) = self.overflow.pop_front() {
+            let bytes = message.payload.len();
+            if let Err(Full(message)) = self.upstream.try_send(message) {
+                self.overflow.push_front(message);
+                return;
+            }
+            self.bytes -= bytes;
         }
     }
+}
+
+/// The ids of the requests in a message.
+fn requests(message: &Outbound) -> Vec<Id> {
+    let all = message.members.as_slice().iter().filter(|envelope| envelope.kind() == Kind::Request);
+    all.filter_map(|envelope| envelope.id().cloned()).collect()
 }
 
 /// Sets the alarm, where it is not set already; false: nothing is timed.

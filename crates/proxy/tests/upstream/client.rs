@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use toolway_proxy::gateway::{Alone, Client, ClientError, Companion, Happening};
-use toolway_transport::{Failure, Payload};
+use toolway_proxy::gateway::{
+    Alone, ChildTarget, Client, ClientError, Companion, Connection, Happening, Target,
+};
+use toolway_transport::{ChildConfig, Failure, Inbound, Payload, Transport, memory};
 
-use super::support::{child, mark, names, shared};
+use super::support::{child, config, mark, names, outbound, shared};
 
 /// Writes down what it hears, and says yes.
 #[derive(Debug, Default)]
@@ -123,7 +125,7 @@ on tools/call/t 2 -> answer {"resultType":"complete","content":[{"type":"text","
     let directory = tempfile::tempdir()?;
     let log = directory.path().join("log");
     let mut config = child(script, &mark)?;
-    if let toolway_proxy::gateway::Target::Child(target) = &mut config.target {
+    if let Target::Child(target) = &mut config.target {
         target.child.args.extend(["--log".into(), log.clone().into()]);
     }
     let mut client = Client::open(&config, &shared()).await?;
@@ -134,5 +136,52 @@ on tools/call/t 2 -> answer {"resultType":"complete","content":[{"type":"text","
     let log = std::fs::read_to_string(log)?;
     assert!(log.contains(r#"\"requestState\":\"s\\u0074ate\""#), "byte for byte: {log}");
     assert!(log.contains(r#"\"inputResponses\":{\"key\":{\"action\":\"accept\""#), "{log}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_connection_can_be_made_in_memory() -> Result<()> {
+    let (ours, mut theirs) = memory::pair();
+    let server = async {
+        let mut asked = Vec::new();
+        let mut message = Vec::new();
+        while let Some(inbound) = theirs.receive().await {
+            match inbound {
+                Inbound::Data { bytes, .. } => message.extend_from_slice(&bytes),
+                Inbound::End { .. } => {
+                    let text = String::from_utf8(std::mem::take(&mut message))?;
+                    let parsed: serde_json::Value = serde_json::from_str(&text)?;
+                    let method = parsed["method"].as_str().unwrap_or_default().to_owned();
+                    let result = match method.as_str() {
+                        "initialize" => r#"{"protocolVersion":"2024-11-05","capabilities":{"tools":{}}}"#,
+                        "tools/list" => r#"{"tools":[{"name":"a"}]}"#,
+                        _ => "{}",
+                    };
+                    if !parsed["id"].is_null() {
+                        let answer =
+                            format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, parsed["id"]);
+                        theirs.send(outbound(&answer)?)?;
+                    }
+                    asked.push(method);
+                }
+                _ => {}
+            }
+        }
+        Ok::<_, anyhow::Error>(asked)
+    };
+    let client = async {
+        let config =
+            config(Target::Child(ChildTarget { command: String::new(), child: ChildConfig::default() }));
+        let connection = Connection::over(ours, &config, &shared()).await?;
+        assert_eq!(connection.negotiated().version, "2024-11-05");
+        let mut client = Client::over(connection, config.timeouts);
+        assert_eq!(names(&client.lists().await?.tools)?, ["a"]);
+        client.ping().await?;
+        client.close().await;
+        Ok::<_, anyhow::Error>(())
+    };
+    let (asked, done) = tokio::join!(server, client);
+    done?;
+    assert_eq!(asked?, ["initialize", "notifications/initialized", "tools/list", "ping"]);
     Ok(())
 }

@@ -196,7 +196,7 @@ async fn a_server_that_does_not_read_makes_the_hub_wait_and_loses_nothing() -> R
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"x","arguments":{{"f":"{filler}"}}}}}}"#
         )
     };
-    let (mut sent, mut answered, mut refused) = (0_u32, 0_u32, 0_u32);
+    let (mut sent, mut answered, mut refused, mut room) = (0_u32, 0_u32, 0_u32, 0_u32);
     while answered < 2000 {
         while sent < 2000 {
             match watched.upstream.try_send(outbound(&text(sent + 1))?) {
@@ -210,10 +210,11 @@ async fn a_server_that_does_not_read_makes_the_hub_wait_and_loses_nothing() -> R
         match watched.event().await? {
             UpstreamEvent::Message(_) => answered += 1,
             UpstreamEvent::Failed { failure, .. } => anyhow::bail!("{failure:?}"),
+            UpstreamEvent::Room => room += 1,
             _ => {}
         }
     }
-    assert!(refused > 0, "the queue is bounded");
+    assert!(refused > 0 && room > 0, "the queue is bounded, and says when there is room: {refused} {room}");
     watched.stop().await
 }
 

@@ -4,7 +4,10 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use anyhow::Result;
-use toolway_proxy::gateway::{Carrier, Connection, Eras, Known, Protocol, RemoteKind, Stage};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use toolway_proxy::gateway::{
+    Alone, Carrier, Client, Connection, Eras, Known, Protocol, RemoteKind, Stage, Target,
+};
 use toolway_testkit::HttpRequest;
 use toolway_wire::era::Era;
 
@@ -198,5 +201,46 @@ async fn headers_go_with_everything_up_to_the_end_of_the_session() -> Result<()>
     let verbs: Vec<_> = requests.iter().map(|request| request.verb.as_str()).collect();
     assert!(["POST", "GET", "DELETE"].iter().all(|verb| verbs.contains(verb)), "{verbs:?}");
     assert!(requests.iter().all(|request| request.header("authorization") == Some("Bearer hunter2-token")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_session_that_was_forgotten_is_begun_anew_and_a_missing_stream_is_no_fault() -> Result<()> {
+    let script = "set session on\non GET -> status 406\non tools/call/lose\n    forget\n    text lost\non tools/call/x -> text fine";
+    let mut web = Web::start(script, "http")?;
+    let mut client = Client::open(&web.config("/mcp", RemoteKind::Auto)?, &shared()).await?;
+    for tool in ["x", "lose", "x", "x"] {
+        client.call(tool, "{}", &mut Alone).await?;
+    }
+    let seen: Vec<_> = client.detail().exchanges.iter().map(|e| (e.method.clone(), e.status)).collect();
+    assert!(seen.contains(&("GET".to_owned(), 406)) && seen.contains(&("POST".to_owned(), 404)), "{seen:?}");
+    client.close().await;
+    let methods: Vec<_> = web.peer.requests().iter().filter_map(HttpRequest::method).collect();
+    assert_eq!(methods.iter().filter(|method| *method == "initialize").count(), 2, "{methods:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn header_names_are_sent_in_title_case_where_that_is_asked_for() -> Result<()> {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
+    let mut config = remote(&format!("http://{}/mcp", listener.local_addr()?), RemoteKind::Auto)?;
+    if let Target::Remote(target) = &mut config.target {
+        target.http.title_case = true;
+    }
+    let server = async {
+        let (mut connection, _) = listener.accept().await?;
+        let mut bytes = Vec::new();
+        while !bytes.windows(4).any(|window| window == b"\r\n\r\n") {
+            connection.read_buf(&mut bytes).await?;
+        }
+        connection.write_all(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n").await?;
+        Ok::<_, anyhow::Error>(String::from_utf8(bytes)?)
+    };
+    let shared = shared();
+    let (head, opened) = tokio::join!(server, Connection::open(&config, &shared));
+    assert!(opened.is_err());
+    let head = head?;
+    let lines: Vec<&str> = head.lines().filter(|line| line.contains("Bearer")).collect();
+    assert_eq!(lines, ["Authorization: Bearer hunter2-token"]);
     Ok(())
 }

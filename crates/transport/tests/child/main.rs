@@ -4,5 +4,6 @@
 
 mod death;
 mod end;
+mod messages;
 mod start;
 mod support;

@@ -92,7 +92,7 @@ impl Row {
         if let Some(lists) = &started.lists {
             self.counts =
                 Some([lists.tools.len(), lists.prompts.len(), lists.resources.len(), lists.templates.len()]);
-            self.notes.clone_from(&lists.notes);
+            self.notes.clone_from(&started.remarks);
         }
     }
 

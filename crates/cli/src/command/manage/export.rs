@@ -39,7 +39,7 @@ fn export(args: &ExportArgs) -> Result<Exit, Refusal> {
     let target = match &args.file {
         Some(path) => {
             let file = ClientFile::given(path.clone(), scope);
-            Target::read(file.path, file.format)?
+            Target::read(file.path, file.format, scope)?
         }
         None => ground.of_client(client, scope)?,
     };

@@ -155,7 +155,8 @@ fn add_to(
             last = Some(&line.found.file);
         }
         writeln!(out, "  {}", told_of(line, &target, ground))?;
-        if !line.found.unknown.is_empty() && !matches!(line.outcome, ImportOutcome::Conflict { .. }) {
+        let is_added = matches!(line.outcome, ImportOutcome::Added { .. });
+        if !line.found.unknown.is_empty() && is_added {
             let words: Vec<String> = line.found.unknown.iter().map(|word| one_line(word, 60)).collect();
             writeln!(out, "      kept as a note for {}: {}", line.found.client.title, words.join(", "))?;
         }

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use toolway_config::{Problem, Scope, own_servers, plan_own_removal, plan_removal};
+use toolway_config::{Change, Problem, Scope, own_servers, plan_own_removal, plan_removal};
 
 use super::{Ground, Refusal, Target, client, short, told};
 use crate::args::ServerArgs;
@@ -16,25 +16,24 @@ pub(crate) fn run(args: &ServerArgs) -> Exit {
 
 fn remove(args: &ServerArgs) -> Result<Exit, Refusal> {
     let ground = Ground::new()?;
-    let (target, changes) = match &args.client {
-        Some(id) => {
-            let client = client("--in", id)?;
-            let target = ground.of_client(client, args.scope.named().unwrap_or(Scope::User))?;
-            let Some(root) = target.root() else { return Err(absent(&args.name, &target)) };
-            let changes =
-                plan_removal(client, root, &args.name).map_err(|problem| problem.file(&target.path))?;
-            (target, changes)
-        }
-        None => {
-            let target = holder(args, &ground)?;
-            let changes = target.root().and_then(|root| plan_own_removal(root, &args.name));
-            let Some(changes) = changes else { return Err(absent(&args.name, &target)) };
-            (target, changes)
-        }
-    };
+    let (target, changes) = planned(args, &ground)?;
     target.write(&changes)?;
     writeln!(std::io::stdout().lock(), "removed {} from {}", args.name, short(&target.path, &ground.env))?;
     Ok(Exit::Done)
+}
+
+fn planned(args: &ServerArgs, ground: &Ground) -> Result<(Target, Vec<Change>), Refusal> {
+    if let Some(id) = &args.client {
+        let client = client("--in", id)?;
+        let target = ground.of_client(client, args.scope.named().unwrap_or(Scope::User))?;
+        let Some(root) = target.root() else { return Err(absent(&args.name, &target)) };
+        let changes = plan_removal(client, root, &args.name).map_err(|problem| problem.file(&target.path))?;
+        return Ok((target, changes));
+    }
+    let target = holder(args, ground)?;
+    let changes = target.root().and_then(|root| plan_own_removal(root, &args.name));
+    let changes = changes.ok_or_else(|| absent(&args.name, &target))?;
+    Ok((target, changes))
 }
 
 fn absent(name: &str, target: &Target) -> Refusal {

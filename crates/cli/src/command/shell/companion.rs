@@ -8,8 +8,8 @@ use toolway_proxy::gateway::{Companion, Happening};
 use toolway_transport::Failure;
 use toolway_wire::METHOD_NOT_FOUND;
 
+use super::interrupts::Interrupts;
 use super::questions::{Line, Person, elicit};
-use super::session::Interrupts;
 use crate::show::{Terminal, one_line, safe};
 
 /// The person at the terminal, or nobody.

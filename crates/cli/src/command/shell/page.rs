@@ -2,11 +2,14 @@
 
 use serde_json::Value;
 
-use toolway_proxy::gateway::{ServerConfig, ToolFilter};
+use toolway_proxy::gateway::{
+    MAX_NAME_CHARS, Naming, RawLists, ServerCatalogue, ServerConfig, Shaping, ToolFilter,
+};
 
 use super::arguments::rows;
 use super::near::near;
 use super::refusal::Refusal;
+use super::session::Choice;
 
 /// A tool, a prompt, a resource or a template, as the server described it.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,28 +38,44 @@ pub(crate) fn offered<B: AsRef<[u8]>>(list: &[B], filter: &ToolFilter) -> Vec<De
     tools
 }
 
+/// What was not as it should be in a server's lists, and what the gateway would keep from clients, with the reasons.
+pub(crate) fn remarks(config: &ServerConfig, lists: &RawLists) -> Vec<String> {
+    let naming = Naming::new(MAX_NAME_CHARS, false);
+    let shaping = Shaping { naming, filter: &config.filter, relax_output: false, pins: None };
+    let catalogue = ServerCatalogue::new(&config.name, lists, shaping);
+    let refused = catalogue.refused().iter().map(|refused| format!("{refused}: kept from clients"));
+    catalogue.notes().iter().cloned().chain(refused).collect()
+}
+
 /// The tool of this name, or a refusal that proposes another.
 pub(crate) fn find_tool<'d>(
-    config: &ServerConfig,
+    choice: &Choice<'_>,
     name: &str,
     tools: &'d [Definition],
 ) -> Result<&'d Definition, Refusal> {
-    let server = config.name.as_str();
-    match (config.filter.hides(name), tools.iter().any(|tool| tool.name() == name)) {
+    let server = choice.config.name.as_str();
+    match (choice.config.filter.hides(name), tools.iter().any(|tool| tool.name() == name)) {
         (Some(hidden), false) => {
             Err(Refusal::usage(format!("tool {name:?} of server {server:?} {hidden} (its settings, tools)")))
         }
-        _ => find(server, name, tools, "tool", &format!("toolway tools {server} shows its {}", tools.len())),
+        _ => find(
+            server,
+            name,
+            tools,
+            "tool",
+            &format!("toolway tools {} shows its {}", choice.spelled, tools.len()),
+        ),
     }
 }
 
 /// The prompt of this name, or a refusal that proposes another.
 pub(crate) fn find_prompt<'d>(
-    server: &str,
+    choice: &Choice<'_>,
     name: &str,
     prompts: &'d [Definition],
 ) -> Result<&'d Definition, Refusal> {
-    find(server, name, prompts, "prompt", &format!("toolway prompt {server} shows its {}", prompts.len()))
+    let otherwise = format!("toolway prompt {} shows its {}", choice.spelled, prompts.len());
+    find(&choice.config.name, name, prompts, "prompt", &otherwise)
 }
 
 fn find<'d>(

@@ -86,7 +86,7 @@ impl Refusal {
     /// A request that has no result.
     pub(crate) fn client(server: &str, error: &ClientError) -> Self {
         let (exit, hint) = match error {
-            ClientError::Failed(_) => (Exit::Ended, None),
+            ClientError::Failed(_) | ClientError::Refused(_) => (Exit::Ended, None),
             ClientError::Unanswered(failure) => match failure.data.as_deref().and_then(status) {
                 Some(401 | 403) => (Exit::NotSignedIn, None),
                 _ => (Exit::NotStarted, None),
@@ -95,7 +95,6 @@ impl Refusal {
                 (Exit::NotStarted, Some("raise --timeout to wait longer".to_owned()))
             }
             ClientError::Lost(_) => (Exit::NotStarted, None),
-            ClientError::Refused(_) => (Exit::Ended, None),
         };
         Self { reason: format!("server {server:?}: {error}"), hint, exit }
     }

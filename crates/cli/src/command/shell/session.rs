@@ -3,100 +3,37 @@
 
 use std::future::Future;
 use std::io::Write as _;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::watch;
 use toolway_guard::{Guard, GuardConfig};
 use toolway_proxy::gateway::{Client, ClientError, Eras, Face, RawLists, ServerConfig, Shared};
 use toolway_transport::{Payload, supervisor};
 use tracing::level_filters::LevelFilter;
 
 use super::companion::Voice;
+use super::interrupts::Interrupts;
 use super::near::near;
-use super::questions::Line;
 use super::refusal::Refusal;
 use crate::args::{AdHocArgs, SourceArgs, TalkArgs};
 use crate::compose::servers::{Servers, ad_hoc, with_timeout};
-use crate::compose::{Environment, UsageError, cache_dir};
+use crate::compose::{Environment, cache_dir};
 use crate::exit::Exit;
-use crate::show::{Shelf, Terminal, safe};
+use crate::render::quoted;
+use crate::show::{Shelf, Terminal, json, safe};
 use crate::{logs, units};
 
-/// The stack of our small threads.
-const STACK: usize = 128 << 10;
-
-/// Signals, and questions that a signal interrupts. Cheap to clone.
-#[derive(Debug, Clone)]
-pub(crate) struct Interrupts {
-    signal: watch::Receiver<Option<i32>>,
-    listener: Arc<Mutex<Option<SyncSender<Line>>>>,
+/// A server, and how the command line named it.
+#[derive(Debug)]
+pub(crate) struct Choice<'w> {
+    /// Its settings.
+    pub(crate) config: Arc<ServerConfig>,
+    /// The words after it.
+    pub(crate) words: &'w [String],
+    /// How it is named in a command.
+    pub(crate) spelled: String,
 }
-
-impl Interrupts {
-    /// Watches from now on. The second signal ends the program at once, as it would have without us.
-    fn watch() -> Result<Self, UsageError> {
-        let (sender, signal) = watch::channel(None);
-        let listener: Arc<Mutex<Option<SyncSender<Line>>>> = Arc::default();
-        let signals = super::super::signals()?;
-        let asking = Arc::clone(&listener);
-        let work = move || {
-            for number in signals {
-                if sender.borrow().is_some() {
-                    end_now(number);
-                }
-                if let Some(asking) = asking.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-                    asking.try_send(Line::Signal).ok();
-                }
-                if sender.send(Some(number)).is_err() {
-                    return;
-                }
-            }
-        };
-        std::thread::Builder::new()
-            .name("signals".to_owned())
-            .stack_size(STACK)
-            .spawn(work)
-            .map_err(|error| UsageError::new("signals", error.to_string()))?;
-        Ok(Self { signal, listener })
-    }
-
-    /// The first signal.
-    pub(crate) async fn next(&self) -> i32 {
-        let mut signal = self.signal.clone();
-        let number = signal.wait_for(Option::is_some).await.ok().and_then(|number| *number);
-        match number {
-            Some(number) => number,
-            // Nobody watches: none will come.
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Runs `read` on a thread of its own; what it sends, or a signal, comes out of the receiver.
-    pub(super) fn listen(
-        &self,
-        read: impl FnOnce(&SyncSender<Line>) + Send + 'static,
-    ) -> Option<Receiver<Line>> {
-        if self.signal.borrow().is_some() {
-            return None;
-        }
-        let (sender, lines) = sync_channel(2);
-        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender.clone());
-        let work = move || read(&sender);
-        std::thread::Builder::new().name("answers".to_owned()).stack_size(STACK).spawn(work).ok()?;
-        Some(lines)
-    }
-}
-
-#[cfg(unix)]
-fn end_now(signal: i32) {
-    signal_hook::low_level::emulate_default_handler(signal).ok();
-}
-
-#[cfg(windows)]
-fn end_now(_signal: i32) {}
 
 /// A command that works with servers.
 #[derive(Debug)]
@@ -154,15 +91,18 @@ impl Shell {
         ad_hoc_args: &AdHocArgs,
         sources: &SourceArgs,
         words: &'w [String],
-    ) -> Result<(Arc<ServerConfig>, &'w [String]), Refusal> {
+    ) -> Result<Choice<'w>, Refusal> {
         if let Some(config) = ad_hoc(ad_hoc_args, &self.own)? {
-            return Ok((self.timed(&config), words));
+            // What the person typed is not repeated: it may hold a secret.
+            let spelled = if ad_hoc_args.url.is_some() { "--url ..." } else { "--command ..." };
+            return Ok(Choice { config: self.timed(&config), words, spelled: spelled.to_owned() });
         }
         let servers = self.servers(sources)?;
-        let Some((name, rest)) = words.split_first() else {
+        let Some((name, words)) = words.split_first() else {
             return Err(Refusal::usage("SERVER is missing").with_hint(known(&servers)));
         };
-        Ok((self.timed(&chosen(&servers, name)?), rest))
+        let config = self.timed(&chosen(&servers, name)?);
+        Ok(Choice { config, words, spelled: quoted(name, cfg!(windows)) })
     }
 
     /// With the time that the person gives.
@@ -188,6 +128,17 @@ impl Shell {
         // A thread may still wait for a line of the person: it ends with the process.
         runtime.shutdown_background();
         done
+    }
+
+    /// Prints JSON to stdout.
+    pub(crate) fn print_json(&self, value: &Value) -> Result<(), Refusal> {
+        Ok(std::io::stdout().lock().write_all(json(value, self.terminal.out).as_bytes())?)
+    }
+
+    /// Prints a page to stdout, whatever texts of servers are in it.
+    pub(crate) fn print(&self, page: &str) -> Result<(), Refusal> {
+        let page = if self.terminal.out { safe(page) } else { page.into() };
+        Ok(std::io::stdout().lock().write_all(page.as_bytes())?)
     }
 
     pub(crate) fn interrupts(&self) -> &Interrupts {

@@ -8,6 +8,7 @@ use tokio::task::{JoinSet, LocalSet};
 use tokio::time::Instant;
 use toolway_proxy::gateway::{Client, Negotiated, RawLists, ServerConfig, ServerState, Shared, Stage};
 
+use super::page::remarks;
 use super::refusal::Refusal;
 use super::session::Shell;
 
@@ -34,6 +35,8 @@ pub(crate) struct Started {
     pub(crate) negotiated: Option<Negotiated>,
     /// What it offers, where that was asked for.
     pub(crate) lists: Option<RawLists>,
+    /// What was not as it should be in it.
+    pub(crate) remarks: Vec<String>,
     /// How long a sign of life took.
     pub(crate) ping: Option<Duration>,
     /// How long the start took.
@@ -87,6 +90,7 @@ async fn start(index: usize, config: &ServerConfig, shared: &Shared, wanted: Wan
         state: ServerState::Connected,
         negotiated: None,
         lists: None,
+        remarks: Vec::new(),
         ping: None,
         took: Duration::ZERO,
     };
@@ -107,7 +111,10 @@ async fn start(index: usize, config: &ServerConfig, shared: &Shared, wanted: Wan
     };
     match wanted {
         Wanted::Lists => match client.lists().await {
-            Ok(lists) => started.lists = Some(lists),
+            Ok(lists) => {
+                started.remarks = remarks(config, &lists);
+                started.lists = Some(lists);
+            }
             Err(error) => started.state = failed(&error, Stage::List),
         },
         Wanted::Ping => match client.ping().await {

@@ -17,6 +17,7 @@ use toolway_proxy::gateway::{
 use toolway_transport::environment::environment;
 use toolway_transport::{ChildConfig, HttpConfig, Platform, Roots, supervisor};
 
+use super::depth;
 use crate::compose::Environment;
 use crate::render::quoted;
 
@@ -52,6 +53,10 @@ fn plan(
         Standing::Untrusted { .. } => return Err(ServerState::Untrusted { hint: approve(&entry.name) }),
         Standing::Unset { variables } => return Err(unset(entry, variables, problems)),
         Standing::NeedsInput { inputs } => return Err(ServerState::NeedsInput { inputs: inputs.clone() }),
+    }
+    if entry.definition.as_ref().is_some_and(depth::is_own_front) && !entry.source.is_explicit() {
+        let by = format!("{}: it runs toolway serve, which does not serve itself", entry.place);
+        return Err(ServerState::Disabled { by });
     }
     let expanded = entry.expand(machine).map_err(|problems| invalid(&problems.iter().collect::<Vec<_>>()))?;
     config(expanded, own).map(Arc::new)
@@ -184,7 +189,9 @@ pub(super) fn child_target(
     cwd: Option<PathBuf>,
     own: &Environment,
 ) -> ChildTarget {
-    let env = environment(own.all(), given, inherit, Platform::CURRENT).variables;
+    let mut env = environment(own.all(), given, inherit, Platform::CURRENT).variables;
+    let (name, depth) = depth::below(own);
+    env.insert(name, depth);
     let supervise = supervisor::own_binary().ok();
     ChildTarget { command, child: ChildConfig { program: PathBuf::new(), args, env, cwd, supervise } }
 }

@@ -26,7 +26,10 @@ fn more_tools_than_the_client_takes_are_a_fault() -> Result<()> {
     }))?;
     let found = sick(&house, &["--for", "cursor"])?;
     let faults = findings(&found, "fault")?;
-    ensure!(faults.len() == 1 && faults[0].0.contains("90 tools") && faults[0].0.contains("80"), "{faults:?}");
+    ensure!(
+        faults.len() == 1 && faults[0].0.contains("90 tools") && faults[0].0.contains("80"),
+        "{faults:?}"
+    );
     ensure!(faults[0].1.contains("--expose search"), "{faults:?}");
     well(&house, &["a", "--for", "cursor"])?;
     well(&house, &["--for", "codex"])?;
@@ -56,7 +59,10 @@ fn a_client_that_runs_a_toolway_that_is_gone_is_told() -> Result<()> {
     let faults = findings(&found, "fault")?;
     ensure!(faults.len() == 1 && faults[0].0.contains("/no/such/toolway"), "{faults:?}");
     ensure!(faults[0].1.contains("which toolway"), "{faults:?}");
-    house.run(["doctor", "--for", "windsrf"])?.ended(2)?.says(&["no client is called", "did you mean windsurf?"])?;
+    house
+        .run(["doctor", "--for", "windsrf"])?
+        .ended(2)?
+        .says(&["no client is called", "did you mean windsurf?"])?;
     house.leave()
 }
 
@@ -67,5 +73,27 @@ fn a_client_without_toolway_is_told_how() -> Result<()> {
     let found = well(&house, &["--for", "codex"])?;
     let warnings = findings(&found, "warning")?;
     ensure!(warnings.iter().any(|(_, fix)| fix.contains("toolway export --to codex")), "{warnings:?}");
+    house.leave()
+}
+
+#[test]
+fn the_clients_own_way_to_the_gateway_is_no_server_of_it() -> Result<()> {
+    let house = House::new()?;
+    house.configure(&json!({"good": good(&house)?}))?;
+    let front = json!({"mcpServers": {"all": {"command": crate::TOOLWAY, "args": ["serve"]}}});
+    house.write("home/.cursor/mcp.json", &front.to_string())?;
+    let found = well(&house, &["--for", "cursor"])?;
+    let all = found["servers"].as_array().into_iter().flatten().find(|one| one["name"] == "all");
+    let all = all.context("the entry is not shown")?;
+    ensure!(all["state"] == "disabled" && all["usable"].is_null(), "{all:#}");
+    ensure!(all.to_string().contains("does not serve itself"), "{all:#}");
+    house.leave()
+}
+
+#[test]
+fn a_gateway_that_stands_behind_itself_refuses() -> Result<()> {
+    let house = House::new()?.with_variable("TOOLWAY_DEPTH", "3");
+    house.configure(&json!({"good": good(&house)?}))?;
+    house.run(["serve"])?.ended(2)?.says(&["it would serve itself", "--config"])?;
     house.leave()
 }

@@ -10,7 +10,12 @@ use crate::House;
 const ENTRIES: [(&str, Cause); 12] = [
     (
         r#""x": {"comand": "npx"}"#,
-        Cause { server: "x", layer: "file", says: &["mcp.json:3", "neither command nor url"], fix: "command" },
+        Cause {
+            server: "x",
+            layer: "file",
+            says: &["mcp.json:3", "neither command nor url"],
+            fix: "command",
+        },
     ),
     (
         r#""x": {"command": "npx", "url": "https://h.example/mcp"}"#,
@@ -62,12 +67,16 @@ const ENTRIES: [(&str, Cause); 12] = [
 fn one_bad_entry_is_named_and_the_others_work() -> Result<()> {
     for (entry, cause) in ENTRIES {
         let house = House::new()?;
-        let text = format!("{{\n  \"mcpServers\": {{\n    {entry},\n    \"good\": {}\n  }}\n}}\n", good(&house)?);
+        let text =
+            format!("{{\n  \"mcpServers\": {{\n    {entry},\n    \"good\": {}\n  }}\n}}\n", good(&house)?);
         house.write("home/.cursor/mcp.json", &text)?;
         let found = sick(&house, &[])?;
         ensure!(!found.to_string().contains("pw-sentinel"), "{found:#}");
         holds(&found, "fault", cause)?;
-        ensure!(found["servers"].as_array().is_some_and(|all| all.iter().any(|one| one["usable"] == true)), "{entry}");
+        ensure!(
+            found["servers"].as_array().is_some_and(|all| all.iter().any(|one| one["usable"] == true)),
+            "{entry}"
+        );
         house.leave()?;
     }
     Ok(())
@@ -75,7 +84,10 @@ fn one_bad_entry_is_named_and_the_others_work() -> Result<()> {
 
 /// A whole file that cannot be used, and what must be said of it.
 const FILES: [(&str, &[&str]); 5] = [
-    ("{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n    \"b\": {\"command\": \"y\"}\n  }\n}", &["mcp.json:3:26: a comma is missing"]),
+    (
+        "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n    \"b\": {\"command\": \"y\"}\n  }\n}",
+        &["mcp.json:3:26: a comma is missing"],
+    ),
     ("{\"mcpServers\": {", &["mcp.json:1:"]),
     ("[]", &["mcp.json"]),
     ("", &["mcp.json"]),
@@ -97,7 +109,10 @@ fn a_file_that_cannot_be_read_is_named_with_line_and_column() -> Result<()> {
             .filter(|check| check["verdict"] == "fault" && check["fix"].is_string())
             .map(|check| check["finding"].to_string())
             .collect();
-        ensure!(says.iter().all(|part| faults.iter().any(|fault| fault.contains(part))), "{text:?}: {found:#}");
+        ensure!(
+            says.iter().all(|part| faults.iter().any(|fault| fault.contains(part))),
+            "{text:?}: {found:#}"
+        );
         ensure!(found["servers"][0]["usable"] == true, "the other file still counts: {found:#}");
         house.leave()?;
     }
@@ -149,7 +164,8 @@ fn what_is_switched_off_is_said_and_is_no_fault() -> Result<()> {
     off["disabled"] = true.into();
     house.configure(&json!({"off": off}))?;
     let found = well(&house, &[])?;
-    let cause = Cause { server: "off", layer: "merge", says: &["switched off at"], fix: "toolway enable off" };
+    let cause =
+        Cause { server: "off", layer: "merge", says: &["switched off at"], fix: "toolway enable off" };
     holds(&found, "warning", cause)?;
     house.leave()
 }

@@ -10,14 +10,21 @@ use crate::House;
 
 #[test]
 fn npx_that_only_a_version_manager_has_is_found_there() -> Result<()> {
-    for folder in [".nvm/versions/node/v24.1.0/bin", ".local/share/fnm/node-versions/v24.1.0/installation/bin"] {
+    for folder in
+        [".nvm/versions/node/v24.1.0/bin", ".local/share/fnm/node-versions/v24.1.0/installation/bin"]
+    {
         let house = House::new()?;
         let program = format!("home/{folder}/npx-of-test");
         house.write(&program, "#!/bin/sh\n")?;
         std::fs::set_permissions(house.rig.path().join(&program), std::fs::Permissions::from_mode(0o755))?;
         house.configure(&json!({"n": {"command": "npx-of-test", "env": {"PATH": "/usr/bin:/bin"}}}))?;
         let found = sick(&house, &[])?;
-        let cause = Cause { server: "n", layer: "command", says: &["npx-of-test", "/usr/bin"], fix: "bin/npx-of-test" };
+        let cause = Cause {
+            server: "n",
+            layer: "command",
+            says: &["npx-of-test", "/usr/bin"],
+            fix: "bin/npx-of-test",
+        };
         holds(&found, "fault", cause)?;
         house.leave()?;
     }
@@ -52,10 +59,7 @@ const SCRIPTS: [(&str, Cause); 6] = [
         "on start -> stderr starting\n    stderr TypeError: cannot read x\n    exit 7",
         Cause { server: "s", layer: "spawn", says: &["7", "TypeError: cannot read x"], fix: "last words" },
     ),
-    (
-        "on start -> exit 0",
-        Cause { server: "s", layer: "spawn", says: &["0"], fix: "" },
-    ),
+    ("on start -> exit 0", Cause { server: "s", layer: "spawn", says: &["0"], fix: "" }),
     (
         "on initialize -> never\non server/discover -> never",
         Cause { server: "s", layer: "generation", says: &["initialize"], fix: "startupTimeoutMs" },
@@ -68,10 +72,7 @@ const SCRIPTS: [(&str, Cause); 6] = [
         "on tools/list -> error -32603 database is down",
         Cause { server: "s", layer: "tools", says: &["database is down"], fix: "author" },
     ),
-    (
-        "on tools/list -> never",
-        Cause { server: "s", layer: "tools", says: &["tools/list"], fix: "author" },
-    ),
+    ("on tools/list -> never", Cause { server: "s", layer: "tools", says: &["tools/list"], fix: "author" }),
 ];
 
 #[test]
@@ -116,8 +117,16 @@ fn tools_that_would_break_clients_are_told_one_by_one() -> Result<()> {
     );
     house.configure(&json!({"s": house.entry("s", &script)?}))?;
     let found = well(&house, &[])?;
-    holds(&found, "warning", Cause { server: "s", layer: "tools", says: &["\"bare\"", "inputSchema"], fix: "author" })?;
-    holds(&found, "warning", Cause { server: "s", layer: "tools", says: &["do not fit", "shown as"], fix: "tools.rename" })?;
+    holds(
+        &found,
+        "warning",
+        Cause { server: "s", layer: "tools", says: &["\"bare\"", "inputSchema"], fix: "author" },
+    )?;
+    holds(
+        &found,
+        "warning",
+        Cause { server: "s", layer: "tools", says: &["do not fit", "shown as"], fix: "tools.rename" },
+    )?;
     let tools = &found["servers"][0]["tools"];
     assert_eq!(tools["quarantined"][0]["tool"], "bare");
     assert_eq!(tools["renamed"][0]["tool"], long);
@@ -142,6 +151,10 @@ fn a_filter_that_hides_everything_is_named() -> Result<()> {
     entry["tools"] = json!({"allow": ["nothing-like-this"]});
     house.configure(&json!({"s": entry}))?;
     let found = well(&house, &[])?;
-    holds(&found, "warning", Cause { server: "s", layer: "tools", says: &["hides every tool"], fix: "tools.allow" })?;
+    holds(
+        &found,
+        "warning",
+        Cause { server: "s", layer: "tools", says: &["hides every tool"], fix: "tools.allow" },
+    )?;
     house.leave()
 }

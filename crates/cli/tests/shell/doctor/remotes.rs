@@ -73,7 +73,11 @@ fn a_host_that_has_no_address_is_told() -> Result<()> {
     let house = House::new()?;
     house.configure(&json!({"r": {"url": "http://no-such-host.invalid/mcp"}}))?;
     let found = sick(&house, &[])?;
-    holds(&found, "fault", Cause { server: "r", layer: "transport", says: &["no-such-host.invalid"], fix: "host" })?;
+    holds(
+        &found,
+        "fault",
+        Cause { server: "r", layer: "transport", says: &["no-such-host.invalid"], fix: "host" },
+    )?;
     house.leave()
 }
 
@@ -82,7 +86,11 @@ fn sse_behind_an_http_type_works_and_is_told() -> Result<()> {
     let (house, upstream, url) = House::new()?.serve(FakeTransport::Sse, "on tools/call/hi -> text hello")?;
     house.configure(&json!({"r": {"type": "http", "url": url}}))?;
     let found = well(&house, &[])?;
-    holds(&found, "warning", Cause { server: "r", layer: "transport", says: &["HTTP+SSE"], fix: "\"type\": \"sse\"" })?;
+    holds(
+        &found,
+        "warning",
+        Cause { server: "r", layer: "transport", says: &["HTTP+SSE"], fix: "\"type\": \"sse\"" },
+    )?;
     house.configure(&json!({"r": {"type": "sse", "url": url}}))?;
     let found = well(&house, &[])?;
     ensure!(checks(&found, "r")?.iter().all(|check| check["verdict"] == "ok"), "{found:#}");

@@ -173,6 +173,22 @@ fn the_policy_is_asked_again_with_the_values() {
 }
 
 #[test]
+fn a_file_of_variables_does_not_steer_an_allowed_command() {
+    let policy = r#"{"policy": {"allow": [{"command": "npx"}]}}"#;
+    let machine = Machine::new(&[
+        ("managed/mcp.json", policy),
+        ("project/.env", "TOK=1"),
+        (
+            "home/.cursor/mcp.json",
+            &map("s", r#"{"command": "npx", "args": [], "envFile": "${workspaceFolder}/.env"}"#),
+        ),
+    ]);
+    assert_eq!(machine.standings(&machine.load("user")), ["s ready"]);
+    machine.write("project/.env", "TOK=1\nPATH=/tmp/evil");
+    assert_eq!(machine.standings(&machine.load("user")), ["s blocked"]);
+}
+
+#[test]
 fn a_policy_that_cannot_be_read_closes_everything() {
     for text in ["{", r#"{"policy": {"alow": []}}"#, r#"{"policy": {"disableAll": true}}"#] {
         let machine =

@@ -5,6 +5,8 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -19,6 +21,10 @@ use crate::gateway::lists::{ListKind, RawLists};
 const VERSION: u64 = 1;
 /// The largest file that is written or read.
 const MAX_BYTES: u64 = 16 << 20;
+
+/// A catalogue that was not written anew for so long is of a definition that is gone.
+const KEPT_FOR: Duration = Duration::from_hours(90 * 24);
+const ABANDONED_AFTER: Duration = Duration::from_hours(1);
 
 /// What is remembered of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,12 +41,13 @@ pub struct Kept {
 #[derive(Debug, Clone)]
 pub struct CatalogueDisk {
     directory: PathBuf,
+    swept: Arc<OnceLock<()>>,
 }
 
 impl CatalogueDisk {
     /// Looks at nothing yet; the directory is made by the first write.
     pub fn new(directory: PathBuf) -> Self {
-        Self { directory }
+        Self { directory, swept: Arc::default() }
     }
 
     /// What is remembered of the server with that definition. `None`: nothing, or nothing that can be used (a warning
@@ -56,7 +63,11 @@ impl CatalogueDisk {
 
     /// Remembers what a server listed.
     pub fn save(&self, digest: &str, kept: &Kept) -> io::Result<()> {
-        self.write(&self.path("catalogue", digest), &written(digest, kept))
+        self.write(&self.path("catalogue", digest), &written(digest, kept))?;
+        if self.swept.set(()).is_ok() {
+            self.sweep(SystemTime::now());
+        }
+        Ok(())
     }
 
     /// The approved tools of the server with that definition; none when there is nothing that can be used.
@@ -77,6 +88,29 @@ impl CatalogueDisk {
     pub fn save_pins(&self, digest: &str, pins: &Pins) -> io::Result<()> {
         let value = json!({"version": VERSION, "digest": digest, "tools": pins.to_json()});
         self.write(&self.path("pins", digest), value.to_string().as_bytes())
+    }
+
+    /// Removes what no definition has asked for in a long time, and what a writer left behind. Approvals stay.
+    fn sweep(&self, now: SystemTime) {
+        let Ok(entries) = fs::read_dir(&self.directory) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let most = if name.starts_with("catalogue-") && name.ends_with(".json") {
+                KEPT_FOR
+            } else if name.starts_with('.') && name.ends_with(".part") {
+                ABANDONED_AFTER
+            } else {
+                continue;
+            };
+            let written = entry.metadata().and_then(|metadata| metadata.modified());
+            let age = written.ok().and_then(|written| now.duration_since(written).ok());
+            if age.is_some_and(|age| age > most)
+                && let Err(error) = fs::remove_file(entry.path())
+            {
+                tracing::debug!(%error, "cannot remove an old catalogue");
+            }
+        }
     }
 
     fn path(&self, what: &str, digest: &str) -> PathBuf {
@@ -278,6 +312,29 @@ mod tests {
         large.lists.tools = vec![Bytes::from(vec![b'1'; 1 << 20]); 17];
         assert!(disk.save("d", &large).is_err());
         assert_eq!(disk.load("d"), Some(kept()));
+    }
+
+    #[test]
+    fn what_is_old_goes_and_approvals_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = CatalogueDisk::new(folder.path().to_owned());
+        disk.save("old", &kept()).unwrap();
+        disk.save("new", &kept()).unwrap();
+        disk.save_pins("old", &Pins::default()).unwrap();
+        fs::write(folder.path().join(".x.part"), "").unwrap();
+        fs::write(folder.path().join("mine.txt"), "").unwrap();
+        let age = |path: &Path, age: Duration| {
+            let file = OpenOptions::new().append(true).open(path).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+        };
+        age(&disk.path("catalogue", "old"), KEPT_FOR * 2);
+        age(&disk.path("pins", "old"), KEPT_FOR * 2);
+        age(&folder.path().join(".x.part"), ABANDONED_AFTER * 2);
+        age(&folder.path().join("mine.txt"), KEPT_FOR * 2);
+        CatalogueDisk::new(folder.path().to_owned()).save("other", &kept()).unwrap();
+        assert_eq!((disk.load("old"), disk.load("new")), (None, Some(kept())));
+        assert!(disk.path("pins", "old").exists() && folder.path().join("mine.txt").exists());
+        assert!(!folder.path().join(".x.part").exists());
     }
 
     #[test]

@@ -62,6 +62,16 @@ impl Members {
         self.list.insert(0, member);
     }
 
+    /// Puts other values in the place of those for which `change` has one, in one pass.
+    pub(super) fn change_each(&mut self, change: impl Fn(&Bytes) -> Option<Bytes>) {
+        for member in &mut self.list {
+            if let Some(value) = change(&member.value) {
+                member.value = value;
+                self.changed = true;
+            }
+        }
+    }
+
     /// Takes a member out.
     pub(super) fn remove(&mut self, name: &str) -> Option<Bytes> {
         let at = self.list.iter().rposition(|member| member.name == name)?;

@@ -7,12 +7,16 @@ mod schema;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use toolway_wire::find;
 
 use super::members::{Members, quoted};
 use crate::gateway::lists::ListKind;
 
 /// Where a tool's `outputSchema` goes, as in the relay.
 const RELAXED: &str = "toolway/outputSchema";
+
+/// The largest definition that is looked into; real ones are a hundredth of it.
+const MAX_DEFINITION: usize = 1 << 20;
 
 /// A definition that can be shown.
 #[derive(Debug)]
@@ -31,6 +35,9 @@ pub(super) struct Judged {
 
 /// Judges one definition. The error is the reason, a fragment that follows the definition's name.
 pub(super) fn judge(kind: ListKind, raw: &Bytes) -> Result<Judged, String> {
+    if raw.len() > MAX_DEFINITION {
+        return Err(format!("is larger than {} KiB", MAX_DEFINITION >> 10));
+    }
     // As strict as the strictest client: no NaN, no lone surrogates, no bytes outside of UTF-8, 128 levels.
     let value: Value = serde_json::from_slice(raw).map_err(|error| format!("is no strict JSON: {error}"))?;
     let (Value::Object(value), Some(members)) = (value, Members::of(raw)) else {
@@ -61,9 +68,9 @@ pub(super) fn judge(kind: ListKind, raw: &Bytes) -> Result<Judged, String> {
 
 /// What a definition may be called before it is judged.
 pub(super) fn name_of(kind: ListKind, raw: &Bytes, position: usize) -> String {
-    let named = serde_json::from_slice::<Value>(raw).ok();
-    let named = named.as_ref().and_then(|value| value.get(kind.key())).and_then(Value::as_str);
-    named.filter(|name| !name.is_empty()).map_or_else(|| format!("#{}", position + 1), str::to_owned)
+    let at = find::find(raw, &[find::Step::Key(kind.key())]);
+    let named = at.and_then(|at| find::string(raw, at)).filter(|name| !name.is_empty());
+    named.unwrap_or_else(|| format!("#{}", position + 1))
 }
 
 impl Judged {

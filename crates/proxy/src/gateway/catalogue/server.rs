@@ -13,6 +13,7 @@ use super::members::quoted;
 use super::pins::{Digest, Pins, digest};
 use super::quarantine::{self, Judged};
 use super::refused::Refused;
+use super::remarks;
 use crate::gateway::config::ToolFilter;
 use crate::gateway::lists::{ListKind, RawLists};
 use crate::gateway::naming::Naming;
@@ -56,14 +57,18 @@ impl ServerCatalogue {
         };
         for kind in ListKind::ALL {
             this.take(kind, raw.list(kind), shaping);
+            let list = &this.lists[kind as usize];
+            this.notes.extend(remarks::of_list(kind, server, list, shaping.naming, shaping.filter));
         }
-        let own: Vec<&str> = this.digests.keys().map(String::as_str).collect();
         if !raw.tools.is_empty() {
-            let unused = shaping.filter.unused(&own);
-            let notes = unused
+            let own: Vec<String> = raw
+                .tools
                 .iter()
-                .map(|name| format!("the settings name a tool {name:?}, which it does not have"));
-            this.notes.extend(notes);
+                .enumerate()
+                .map(|(at, raw)| quarantine::name_of(ListKind::Tools, raw, at))
+                .collect();
+            let own: Vec<&str> = own.iter().map(String::as_str).collect();
+            this.notes.extend(remarks::of_filter(shaping.filter, &own));
         }
         this
     }

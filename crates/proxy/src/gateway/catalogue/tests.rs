@@ -110,7 +110,7 @@ fn one_bad_tool_leaves_the_two_good_ones() {
 #[test]
 fn filters_hide_and_slips_are_noted() {
     let filter = ToolFilter {
-        deny: vec![Glob::new("x*").unwrap()],
+        deny: vec![Glob::new("x1").unwrap()],
         rename: [("gone".to_owned(), "y".to_owned())].into(),
         ..ToolFilter::default()
     };
@@ -119,6 +119,30 @@ fn filters_hide_and_slips_are_noted() {
     assert_eq!((one.hidden(), one.definitions(ListKind::Tools).len()), (1, 1));
     assert_eq!(one.notes(), ["the settings name a tool \"gone\", which it does not have"]);
     assert_eq!(one.tokens(), one.definitions(ListKind::Tools)[0].item.len().div_ceil(4));
+}
+
+#[test]
+fn people_are_told_of_what_clients_see_otherwise() {
+    let tools = [
+        tool("plain"),
+        tool("no args"),
+        json!({"name": "odd", "title": null, "inputSchema": {"anyOf": []}}),
+        json!({"name": "bare", "inputSchema": {"type": "object"}}),
+    ];
+    let prompts: Vec<Value> = (0..7).map(|n| json!({"name": format!("p.{n}")})).collect();
+    let lists = RawLists { tools: raw(&tools), prompts: raw(&prompts), ..RawLists::default() };
+    let notes = shaped("s", &lists, &ToolFilter::default()).notes().to_vec();
+    assert_eq!(notes[0], "tool names that not every client takes: \"no args\" is \"s__no_args__817x9zdb\"");
+    assert_eq!(
+        notes[1],
+        "tool definitions that were repaired: \"odd\": title is null and is left out, inputSchema had no type"
+    );
+    assert_eq!(
+        notes[2],
+        "tools that some models refuse for what is at the root of their inputSchema: \"odd\": anyOf"
+    );
+    assert!(notes[3].ends_with("; and 2 more"), "{}", notes[3]);
+    assert_eq!(notes.len(), 4);
 }
 
 #[test]

@@ -65,10 +65,8 @@ impl Client {
                         // A person may have been asked, who takes their time.
                         idle = Instant::now() + limits.idle;
                     }
-                    Kind::Notification => {
-                        if happened(&message, &id, companion) {
-                            idle = Instant::now() + limits.idle;
-                        }
+                    Kind::Notification if happened(&message, &id, companion) => {
+                        idle = Instant::now() + limits.idle;
                     }
                     _ => {}
                 },

@@ -200,7 +200,7 @@ impl Inbox {
                         continue;
                     };
                     if start < end && end <= bytes.len() {
-                        self.member(bytes.slice(start..end));
+                        self.member(&bytes.slice(start..end));
                     }
                 }
                 None
@@ -218,8 +218,8 @@ impl Inbox {
         }
     }
 
-    fn member(&mut self, bytes: Bytes) {
-        let bytes = flat_utf8(&bytes);
+    fn member(&mut self, bytes: &Bytes) {
+        let bytes = flat_utf8(bytes);
         if let Verdict::Message(envelope) = self.whole.whole(&bytes).verdict {
             let envelope = envelope.clone();
             self.members.push_back(Message { envelope, content: Content::Bytes(bytes) });
@@ -239,7 +239,7 @@ impl Inbox {
                 }
             }
             if at > 0 && at == bytes.len() {
-                self.member(bytes.into());
+                self.member(&bytes.into());
             } else {
                 tracing::warn!(len, "a member of a batch of answers is too large, or could not be read back");
             }
@@ -272,3 +272,6 @@ fn flat_utf8(bytes: &Bytes) -> Bytes {
     }
     String::from_utf8_lossy(bytes).replace(['\n', '\r'], " ").into()
 }
+
+#[cfg(test)]
+mod tests;

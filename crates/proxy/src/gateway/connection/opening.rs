@@ -67,6 +67,8 @@ impl<'a> Opening<'a> {
                     words: self.words,
                     negotiated: Arc::new(negotiated),
                     masks: self.masks,
+                    program: self.program,
+                    exchanges: self.exchanges,
                 })
             }
             (opened, begun) => {
@@ -180,8 +182,7 @@ impl<'a> Opening<'a> {
         let mut answers = self.exchanges.get(before..).unwrap_or_default().iter();
         let Some(answer) = answers.find(|exchange| exchange.method == method) else { return false };
         match (carrier, answer.status) {
-            (_, 400 | 404 | 405) => true,
-            (Carrier::Sse, 406 | 200..=299) => true,
+            (_, 400 | 404 | 405) | (Carrier::Sse, 406 | 200..=299) => true,
             (_, 402..=499) => error.reason.to_ascii_lowercase().contains("session"),
             _ => false,
         }
@@ -191,14 +192,7 @@ impl<'a> Opening<'a> {
         let Some((link, _)) = &self.begun else { return };
         let carrier = link.carrier();
         let noted = self.exchanges.iter().filter(|exchange| exchange.carrier == carrier).count();
-        let heads = link.heads().into_iter().skip(noted);
-        self.exchanges.extend(heads.map(|head| Exchange {
-            carrier,
-            method: head.method,
-            url: head.url,
-            status: head.status,
-            content_type: head.content_type,
-        }));
+        self.exchanges.extend(exchanges(link).skip(noted));
     }
 
     /// What a refusal of the handshake means.
@@ -316,6 +310,18 @@ impl<'a> Opening<'a> {
         }
         (error, Some(link))
     }
+}
+
+/// How the server answered the first requests over this link.
+pub(super) fn exchanges(link: &Link) -> impl Iterator<Item = Exchange> {
+    let carrier = link.carrier();
+    link.heads().into_iter().map(move |head| Exchange {
+        carrier,
+        method: head.method,
+        url: head.url,
+        status: head.status,
+        content_type: head.content_type,
+    })
 }
 
 fn remote_link(carrier: Carrier, http: &HttpConfig) -> Result<Link, TransportError> {

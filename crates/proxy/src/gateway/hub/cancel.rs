@@ -61,7 +61,13 @@ impl Hub {
             return false;
         };
         let before = instance.waiting.len();
-        instance.waiting.retain(|waiting| waiting.flight != id);
+        let mut bytes = 0;
+        instance.waiting.retain(|waiting| {
+            let stays = waiting.flight != id;
+            bytes += if stays { waiting.message.content.len() } else { 0 };
+            stays
+        });
+        instance.waiting_bytes = bytes;
         instance.waiting.len() < before
     }
 

@@ -20,7 +20,8 @@ impl Hub {
     pub(super) fn client(&mut self, event: ClientEvent) {
         match event {
             ClientEvent::Opened { session, sink, options } => {
-                if !self.ending {
+                // A front that is gone again already was swept before it was known.
+                if !self.ending && !sink.is_closed() {
                     self.sessions.insert(session, Session::new(sink, options));
                     self.observer.session_opened();
                 }

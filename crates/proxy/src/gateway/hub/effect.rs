@@ -32,6 +32,8 @@ pub(in crate::gateway) enum Event {
 pub(in crate::gateway) enum Effect {
     /// A message for a client.
     ToClient(SessionId, ClientMessage),
+    /// A question for a client: as any other message, but not to be dropped.
+    Ask(SessionId, ClientMessage),
     /// A message for a server.
     ToServer(UpstreamId, Outbound),
     /// Start a server, or prepare a lazy one.

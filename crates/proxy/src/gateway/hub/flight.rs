@@ -7,6 +7,8 @@ use tokio::time::{Duration, Instant};
 /// keeps exactly.
 const SLOT_BITS: u32 = 20;
 const USES: u64 = 1 << 32;
+/// Slots that stay when all are free.
+const KEPT: usize = 4096;
 /// The most requests in flight.
 const CAPACITY: usize = 1 << SLOT_BITS;
 
@@ -25,11 +27,13 @@ struct Slot<T> {
 pub(super) struct Slab<T> {
     slots: Vec<Slot<T>>,
     free: Vec<usize>,
+    /// How often any slot that was given back was used, at most: new ones go on from there.
+    floor: u64,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { slots: Vec::new(), free: Vec::new() }
+        Self { slots: Vec::new(), free: Vec::new(), floor: 0 }
     }
 }
 
@@ -39,7 +43,7 @@ impl<T> Slab<T> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None if self.slots.len() < CAPACITY => {
-                self.slots.push(Slot { uses: 0, value: None });
+                self.slots.push(Slot { uses: self.floor, value: None });
                 self.slots.len() - 1
             }
             None => return None,
@@ -70,6 +74,10 @@ impl<T> Slab<T> {
         let slot = self.slot(id)?;
         let value = self.slots.get_mut(slot)?.value.take()?;
         self.free.push(slot);
+        if self.free.len() == self.slots.len() && self.slots.len() > KEPT {
+            self.floor = self.slots.iter().map(|slot| slot.uses).max().unwrap_or(self.floor);
+            (self.slots, self.free) = (Vec::new(), Vec::new());
+        }
         Some(value)
     }
 
@@ -139,6 +147,19 @@ mod tests {
         assert_eq!(slab.len(), 2);
         assert_eq!(slab.ids(|value| *value == "c"), [third]);
         assert_eq!(slab.get(FlightId(u64::MAX)), None);
+    }
+
+    #[test]
+    fn a_burst_gives_its_memory_back_and_its_ids_stay_used() {
+        let mut slab = Slab::default();
+        let ids: Vec<FlightId> = (0..=KEPT).map(|n| slab.insert(n).unwrap()).collect();
+        for id in &ids {
+            slab.remove(*id);
+        }
+        assert_eq!((slab.len(), slab.slots.capacity()), (0, 0));
+        let next = slab.insert(7).unwrap();
+        assert!(!ids.contains(&next));
+        assert!(ids.iter().all(|id| slab.get(*id).is_none()));
     }
 
     #[test]

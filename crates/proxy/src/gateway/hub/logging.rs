@@ -1,9 +1,11 @@
 //! Owns log messages: which client gets which, and which level servers are told.
 
+use std::collections::BTreeMap;
+
 use toolway_guard::{Action, Body};
 use toolway_transport::Payload;
-use toolway_wire::INVALID_PARAMS;
 use toolway_wire::find::Step;
+use toolway_wire::{INVALID_PARAMS, Id};
 
 use super::session::Asker;
 use super::{Hub, splice};
@@ -69,16 +71,34 @@ impl Hub {
         let Some(bytes) = message.content.bytes() else { return };
         let level = splice::text(bytes, &[Step::Key("params"), Step::Key("level")]);
         let rank = level.as_deref().and_then(log_rank).unwrap_or(7);
-        let mut to: Vec<(SessionId, Option<toolway_wire::Id>)> = Vec::new();
+        let mut to: Vec<(SessionId, Option<Id>)> = Vec::new();
+        // The most recent call of each legacy client there.
+        let mut recent: BTreeMap<SessionId, (u64, &Id)> = BTreeMap::new();
         for (_, flight) in self.flights.iter().filter(|(_, flight)| flight.instance == Some(instance)) {
-            if let Some(asker) = flight.asker()
-                && let Some(facts) = &asker.modern
-                && facts.level.is_some_and(|level| level <= rank)
-            {
-                to.push((asker.session, Some(asker.id.clone())));
+            let Some(asker) = flight.asker() else { continue };
+            match &asker.modern {
+                Some(facts) if facts.level.is_some_and(|level| level <= rank) => {
+                    to.push((asker.session, Some(asker.id.clone())));
+                }
+                Some(_) => {}
+                None => {
+                    let last = recent.entry(asker.session).or_insert((flight.sequence, &asker.id));
+                    if flight.sequence > last.0 {
+                        *last = (flight.sequence, &asker.id);
+                    }
+                }
             }
         }
-        to.extend(self.log_listeners(instance, rank));
+        let owner = self.instances.get(&instance).and_then(|instance| instance.owner);
+        for (session, state) in &self.sessions {
+            let hears = state.client.is_some()
+                && owner.is_none_or(|owner| owner == *session)
+                && state.level.is_none_or(|level| level <= rank);
+            if hears {
+                to.push((*session, recent.get(session).map(|(_, id)| (*id).clone())));
+            }
+        }
+        to.sort_by_key(|(session, _)| *session);
         if to.is_empty() {
             return;
         }
@@ -87,28 +107,6 @@ impl Hub {
             let payload = Payload::Bytes(payload.clone());
             self.send_client(session, ClientMessage { about, is_answer: false, payload });
         }
-    }
-
-    /// Legacy clients that want to hear of this, each with its most recent call there.
-    fn log_listeners(&self, id: UpstreamId, rank: u8) -> Vec<(SessionId, Option<toolway_wire::Id>)> {
-        let owner = self.instances.get(&id).and_then(|instance| instance.owner);
-        let mut to = Vec::new();
-        for (session, state) in &self.sessions {
-            let hears = state.client.is_some()
-                && owner.is_none_or(|owner| owner == *session)
-                && state.level.is_none_or(|level| level <= rank);
-            if !hears {
-                continue;
-            }
-            let calls = self.flights.iter().filter_map(|(_, flight)| {
-                let asker = flight.asker().filter(|asker| asker.session == *session)?;
-                (flight.instance == Some(id)).then_some((flight.sequence, asker))
-            });
-            let about = calls.max_by_key(|(sequence, _)| *sequence).map(|(_, asker)| asker.id.clone());
-            to.push((*session, about));
-        }
-        to.sort_unstable_by_key(|(session, _)| *session);
-        to
     }
 
     /// A log message that is too large for clients, as it goes on. It is rare, and its size is bounded by what a

@@ -6,9 +6,10 @@ use toolway_wire::find::{Step, find, string};
 use toolway_wire::{Kind, UPSTREAM_ERROR};
 
 use super::Hub;
-use super::call::{Flight, Origin};
+use super::call::Flight;
 use super::flight::FlightId;
-use crate::gateway::message::Message;
+use super::session::Asker;
+use crate::gateway::message::{Message, SessionId};
 use crate::gateway::observe::{CallRecord, Observer, Outcome};
 
 /// What is remembered of a request that somebody will hear of.
@@ -90,18 +91,12 @@ impl Hub {
         let Some(watched) = &flight.watched else { return };
         let Some(session) = super::answers::session_of(flight) else { return };
         let server = flight.instance.and_then(|instance| self.instances.get(&instance));
-        let modern = match &flight.origin {
-            Origin::Client(asker) => asker.modern.as_ref().map(|modern| &modern.client),
-            Origin::Parked(_) | Origin::Hub => None,
-        };
-        let facts =
-            modern.or_else(|| self.sessions.get(&session).and_then(|session| session.client.as_ref()));
-        let info = facts.and_then(|facts| facts.client_info.as_deref());
+        let client = self.client_of(flight.asker(), session);
         let target =
             if flight.method == "prompts/get" { flight.uri.as_deref() } else { flight.tool.as_deref() };
         self.observer.call_finished(&CallRecord {
             session: session.0,
-            client: &info.map(client_name).unwrap_or_default(),
+            client: &client,
             server: server.map_or("", |server| &server.name),
             method: &flight.method,
             target: target.unwrap_or_default(),
@@ -112,6 +107,14 @@ impl Hub {
             code: watched.code,
             traceparent: watched.traceparent.as_deref(),
         });
+    }
+
+    /// Name and version that a client gave itself.
+    fn client_of(&self, asker: Option<&Asker>, session: SessionId) -> String {
+        let modern = asker.and_then(|asker| asker.modern.as_ref()).map(|modern| &modern.client);
+        let said = || self.sessions.get(&session).and_then(|session| session.client.as_ref());
+        let info = modern.or_else(said).and_then(|facts| facts.client_info.as_deref());
+        info.map(client_name).unwrap_or_default()
     }
 
     /// States of servers may be others now.

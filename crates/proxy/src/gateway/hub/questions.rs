@@ -15,7 +15,7 @@ use crate::gateway::translate::{self, capability_for};
 use crate::gateway::upstream::UpstreamId;
 
 /// Questions that may be open at the same time.
-const OPEN: usize = 65_536;
+const OPEN: usize = 4096;
 
 /// Who is to answer a question.
 enum Answerer {
@@ -210,6 +210,10 @@ impl Hub {
             refuse(self, "too many open requests to clients");
             return;
         }
+        if self.sessions.get(&session).is_none_or(|state| state.sink.is_full()) {
+            refuse(self, "the client does not read its messages");
+            return;
+        }
         let token = [Step::Key("params"), Step::Key("_meta"), Step::Key("progressToken")];
         let token: Option<Box<[u8]>> = splice::value(&bytes, &token).map(Into::into);
         let has_token = token.is_some();
@@ -228,10 +232,8 @@ impl Hub {
             return;
         };
         let about = about.and_then(|flight| self.client_id(flight));
-        self.send_client(
-            session,
-            ClientMessage { about, is_answer: false, payload: Payload::Bytes(sent.into()) },
-        );
+        let payload = Payload::Bytes(sent.into());
+        self.ask_client(session, ClientMessage { about, is_answer: false, payload });
         if let Some(flight) = self.questions.get(ours).and_then(|question| question.about) {
             self.pause(flight);
         }

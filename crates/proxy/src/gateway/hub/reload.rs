@@ -48,12 +48,12 @@ impl Hub {
     }
 
     fn start_shared(&mut self, number: usize, config: &Arc<ServerConfig>) {
-        self.recall(number, config);
         let shared = self.start(number, config, None);
         if let Some(server) = self.servers.get_mut(number) {
             server.shared = Some(shared);
             (server.settled, server.private, server.live) = (false, false, false);
         }
+        self.recall(number, config);
     }
 
     /// New settings: what is the same is left alone.

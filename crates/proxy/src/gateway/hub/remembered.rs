@@ -42,6 +42,7 @@ impl Hub {
         let Some(server) = self.servers.get_mut(number) else { return };
         let Some(directory) = self.config.catalogue_dir.clone() else {
             (server.recalled, server.pins) = (true, Pins::default());
+            self.list_once(number, config);
             return;
         };
         server.recalled = false;
@@ -64,7 +65,15 @@ impl Hub {
                 server.lists = Some(Arc::clone(&lists));
                 self.put_lists(number, &config, &lists);
             }
-            (None, None) => {}
+            (None, None) => self.list_once(number, &config),
+        }
+    }
+
+    /// A lazy server of which nothing is known is started once, so that its tools can be shown.
+    fn list_once(&mut self, number: usize, config: &ServerConfig) {
+        let shared = self.servers.get(number).and_then(|server| server.shared);
+        if let Some(shared) = shared.filter(|_| config.lazy) {
+            self.effects.push(Effect::Wake(shared));
         }
     }
 

@@ -11,6 +11,7 @@ use super::session::{Asker, ModernFacts};
 use super::splice;
 use crate::gateway::lists::ListKind;
 use crate::gateway::message::{Content, Message};
+use crate::gateway::state::ServerState;
 use crate::gateway::translate::{self, SUPPORTED};
 
 /// The largest request that is looked into, where it is not in memory.
@@ -66,6 +67,15 @@ impl Hub {
     }
 
     fn call(&mut self, asker: Asker, message: Message) {
+        if self.follows(&message) {
+            self.follow_references(asker, message);
+        } else {
+            self.call_tool(asker, message);
+        }
+    }
+
+    /// A call whose arguments are what they are to be.
+    pub(super) fn call_tool(&mut self, asker: Asker, message: Message) {
         let Some(name) = message.envelope.name() else {
             self.fail(&asker, INVALID_PARAMS, "invalid params: name, a string, is required");
             return;
@@ -91,7 +101,7 @@ impl Hub {
         });
         if let Some((number, server)) = server {
             let state = self.state_of(number);
-            if state != crate::gateway::state::ServerState::Connected {
+            if state != ServerState::Connected {
                 let text =
                     format!("the {noun} {name:?} is not available: server {:?} is {state}", server.name);
                 return (text, true);
@@ -100,6 +110,13 @@ impl Hub {
                 format!("unknown {noun}: {name:?}: server {:?} has none of this name", server.name),
                 false,
             );
+        }
+        if let (true, [only]) = (self.config.bare, self.servers.as_slice()) {
+            let state = self.state_of(0);
+            if state != ServerState::Connected {
+                let text = format!("the {noun} {name:?} is not available: server {:?} is {state}", only.name);
+                return (text, true);
+            }
         }
         (format!("unknown {noun}: {name:?}"), false)
     }

@@ -168,7 +168,7 @@ impl Hub {
     }
 
     /// A modern server is told which resources matter now: a new stream takes the place of the one before.
-    fn follow(&mut self, id: UpstreamId) {
+    pub(super) fn follow(&mut self, id: UpstreamId) {
         let Some(instance) = self.instances.get(&id) else { return };
         let (number, before) = (instance.server, instance.listen);
         let mut uris: Vec<String> = Vec::new();

@@ -238,7 +238,7 @@ impl Hub {
                 question.params.as_deref(),
             );
             let payload = Payload::Bytes(bytes.into());
-            self.send_client(session, ClientMessage { about: about.clone(), is_answer: false, payload });
+            self.ask_client(session, ClientMessage { about: about.clone(), is_answer: false, payload });
         }
     }
 

@@ -1,5 +1,6 @@
 //! Owns the way of a request to a server: which copy has it, under which id, and in which era.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,6 +19,10 @@ use crate::gateway::message::Message;
 use crate::gateway::translate::{self, ClientFacts};
 use crate::gateway::upstream::UpstreamId;
 
+/// Requests that may wait for one server to come up, and their bytes.
+const WAITING: usize = 4096;
+const WAITING_BYTES: u64 = 64 << 20;
+
 /// What a request is for.
 #[derive(Debug)]
 pub(super) struct Target {
@@ -27,6 +32,15 @@ pub(super) struct Target {
     pub(super) tool: Option<Arc<str>>,
     /// What becomes of `params.name`: a JSON string.
     pub(super) rename: Option<Bytes>,
+}
+
+/// Another `params.name`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rename<'a> {
+    /// As a JSON string.
+    json: &'a [u8],
+    /// As text, where it is at hand.
+    own: Option<&'a str>,
 }
 
 impl Hub {
@@ -101,16 +115,28 @@ impl Hub {
             let startup = timeouts.map(|timeouts| timeouts.startup + timeouts.list).unwrap_or_default();
             flight.deadline.moved = self.now + startup;
         }
-        if let Some(state) = self.instances.get_mut(&instance) {
-            state.waiting.push_back(waiting);
+        let Some(state) = self.instances.get_mut(&instance) else { return };
+        let bytes = waiting.message.content.len();
+        if state.waiting.len() >= WAITING || state.waiting_bytes + bytes > WAITING_BYTES {
+            let text = format!("too many calls wait for server {:?}, which is starting", state.name);
+            self.fail_flight(waiting.flight, UPSTREAM_ERROR, &text);
+            return;
         }
+        state.waiting_bytes += bytes;
+        state.waiting.push_back(waiting);
         self.effects.push(Effect::Wake(instance));
+    }
+
+    /// Takes what waits for a server.
+    pub(super) fn take_waiting(&mut self, instance: UpstreamId) -> VecDeque<Waiting> {
+        let Some(state) = self.instances.get_mut(&instance) else { return VecDeque::new() };
+        state.waiting_bytes = 0;
+        std::mem::take(&mut state.waiting)
     }
 
     /// The server is up: what waited for it goes.
     pub(super) fn send_waiting(&mut self, instance: UpstreamId) {
-        let waiting = self.instances.get_mut(&instance).map(|instance| std::mem::take(&mut instance.waiting));
-        for Waiting { flight, message, rename } in waiting.unwrap_or_default() {
+        for Waiting { flight, message, rename } in self.take_waiting(instance) {
             let Some(state) = self.flights.get_mut(flight) else { continue };
             state.deadline.moved = self.now;
             let end = state.deadline.end();
@@ -132,6 +158,14 @@ impl Hub {
             return;
         };
         let Some(flight) = self.flights.get(id) else { return };
+        if modern_server && flight.method == "resources/subscribe" {
+            // It waited for the server to come up; there it belongs to a stream.
+            self.follow(instance);
+            if let Some(Flight { origin: Origin::Client(asker), .. }) = self.land(id) {
+                self.empty(&asker);
+            }
+            return;
+        }
         let message = match (flight.is_modern(), modern_server) {
             (true, true) | (false, false) => Some(message),
             (true, false) => {
@@ -149,6 +183,7 @@ impl Hub {
         let token = matches!(&*flight.method, "tools/call" | "prompts/get" | "resources/read");
         let keeps = modern_server && !flight.is_modern() && translate::may_ask(&flight.method);
         let digits = Digits::of(id.0);
+        let rename = rename.map(|json| Rename { json, own: flight.tool.as_deref() });
         let sent = message.and_then(|message| outbound(message, digits.as_bytes(), rename, token));
         let Some((outbound, own_token)) = sent else {
             self.fail_flight(
@@ -247,7 +282,7 @@ pub(super) fn hub_facts() -> ClientFacts {
 pub(super) fn outbound(
     message: Message,
     id: &[u8],
-    rename: Option<&[u8]>,
+    rename: Option<Rename<'_>>,
     token: bool,
 ) -> Option<(Outbound, Option<Box<[u8]>>)> {
     let bytes = message.content.bytes()?;
@@ -258,11 +293,19 @@ pub(super) fn outbound(
         let payload = Payload::Bytes(message.content.bytes()?.clone());
         return Some((Outbound { payload, members: Members::One(message.envelope) }, None));
     }
-    let made = splice::readdress(bytes, &message.envelope, id, rename, token)?;
+    let json = rename.map(|rename| rename.json);
+    let made = splice::readdress(bytes, &message.envelope, id, json, token)?;
     debug_assert_eq!(message.envelope.kind(), Kind::Request);
-    // What stands in it escaped is decoded for the header that a server over HTTP gets.
-    let name = rename.and_then(|json| toolway_wire::find::string(json, 0..json.len()));
-    let envelope = message.envelope.readdressed(own_id, name.as_deref(), made.params);
+    let decoded;
+    let name = match rename {
+        Some(Rename { json, own: None }) => {
+            decoded = toolway_wire::find::string(json, 0..json.len());
+            decoded.as_deref()
+        }
+        Some(Rename { own, .. }) => own,
+        None => None,
+    };
+    let envelope = message.envelope.readdressed(own_id, name, made.params);
     Some((
         Outbound { payload: Payload::Bytes(made.bytes.into()), members: Members::One(envelope) },
         made.token,

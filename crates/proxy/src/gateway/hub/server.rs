@@ -84,6 +84,8 @@ pub(super) struct Instance {
     pub(super) in_flight: usize,
     /// Requests from before it came up.
     pub(super) waiting: VecDeque<Waiting>,
+    /// How many bytes these have.
+    pub(super) waiting_bytes: u64,
     /// It asked for roots when no client had any.
     pub(super) lacks_roots: bool,
     /// The level of logging that it was told.

@@ -72,10 +72,11 @@ impl Hub {
         };
         match &instance.state {
             _ if instance.negotiated.is_some() => Ok(id),
-            // One that was lost is tried again for the call: it may be back since.
+            // One that was lost is tried again for the call, and a lazy one is always: it may be better since.
             ServerState::Starting
             | ServerState::Connected
             | ServerState::Failed { stage: Stage::Run, .. } => Ok(id),
+            ServerState::Failed { .. } if instance.config.lazy => Ok(id),
             state => Err(format!("server {:?} is not available: {state}", instance.name)),
         }
     }
@@ -112,6 +113,7 @@ impl Hub {
             plain_limit,
             in_flight: 0,
             waiting: VecDeque::new(),
+            waiting_bytes: 0,
             lacks_roots: false,
             level: None,
             subscribed: BTreeSet::new(),
@@ -125,8 +127,7 @@ impl Hub {
     /// Stops a copy at once; what it still owes gets an error.
     pub(super) fn stop_instance(&mut self, id: UpstreamId) {
         self.lose(id, "it was stopped");
-        let waiting = self.instances.get_mut(&id).map(|instance| std::mem::take(&mut instance.waiting));
-        for waiting in waiting.unwrap_or_default() {
+        for waiting in self.take_waiting(id) {
             self.fail_flight(waiting.flight, UPSTREAM_ERROR, "the server was stopped");
         }
         if self.instances.remove(&id).is_some() {
@@ -180,8 +181,7 @@ impl Hub {
             state
         {
             let name = Arc::clone(&instance.name);
-            let waiting = std::mem::take(&mut instance.waiting);
-            for waiting in waiting {
+            for waiting in self.take_waiting(id) {
                 let text = format!("server {name:?} is not available: {state}");
                 self.fail_flight(waiting.flight, UPSTREAM_ERROR, &text);
             }

@@ -59,7 +59,7 @@ impl Session {
 
 /// Who waits for an answer, and in which era.
 #[derive(Debug, Clone)]
-pub(super) struct Asker {
+pub(in crate::gateway) struct Asker {
     pub(super) session: crate::gateway::message::SessionId,
     /// The client's id.
     pub(super) id: Id,

@@ -8,3 +8,4 @@ mod observing;
 mod questions;
 mod reloads;
 mod rig;
+mod saved;

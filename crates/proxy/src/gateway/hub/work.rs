@@ -12,6 +12,7 @@ use super::call::Origin;
 use super::flight::FlightId;
 use super::remembered::{self, Recalled};
 use super::requests::{in_memory, rescan};
+use super::session::Asker;
 use crate::gateway::catalogue::{Kept, Pins};
 use crate::gateway::message::{Content, Message};
 use crate::gateway::translate;
@@ -37,6 +38,8 @@ pub(in crate::gateway) enum Work {
     ReadSaved { flight: FlightId, guard: Arc<Guard>, id: Id, uri: String, session: String },
     /// Add the saved results to a list of resources, a complete answer.
     ListSaved { flight: FlightId, guard: Arc<Guard>, answer: Vec<u8>, session: String },
+    /// Put saved results in the place of what names them in a call's arguments.
+    Follow { guard: Arc<Guard>, asker: Box<Asker>, message: Box<Message>, session: String },
     /// Look for what is remembered of a server.
     Recall { directory: PathBuf, server: usize, digest: String },
     /// Remember what a server has.
@@ -52,6 +55,8 @@ pub(in crate::gateway) enum Done {
         /// As it would have come from the server, or for the client where no server has the request.
         answer: Result<Vec<u8>, String>,
     },
+    /// A call with saved results in its arguments, or why there are none.
+    Followed { asker: Box<Asker>, message: Result<Box<Message>, String> },
     /// What was remembered of a server.
     Recalled(Box<Recalled>),
     /// It is remembered, or a warning was logged.
@@ -77,6 +82,9 @@ impl Work {
             Self::ListSaved { flight, guard, answer, session } => {
                 let answer = guard.add_saved_resources(&answer, &session).unwrap_or(answer);
                 Done::Answer { flight, answer: Ok(answer) }
+            }
+            Self::Follow { guard, asker, message, session } => {
+                Done::Followed { asker, message: follow(&guard, message, &session) }
             }
             Self::Recall { directory, server, digest } => remembered::recall(directory, server, digest),
             Self::Keep { directory, digest, kept, pins } => {
@@ -113,11 +121,29 @@ fn load(body: Box<Body<'static>>) -> Result<Vec<u8>, String> {
     in_memory(message).map(|message| message.content.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default())
 }
 
+/// The call with saved results in the place of what names them.
+fn follow(guard: &Guard, message: Box<Message>, session: &str) -> Result<Box<Message>, String> {
+    let (Some(bytes), Some(tool)) = (message.content.bytes(), message.envelope.name()) else {
+        return Ok(message);
+    };
+    match guard.follow_references(bytes, tool, session) {
+        Ok(None) => Ok(message),
+        Ok(Some(changed)) => {
+            rescan(changed.into()).map(Box::new).ok_or_else(|| "the call could not be changed".to_owned())
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 impl Hub {
     /// Work has been done.
     pub(super) fn done(&mut self, done: Done) {
         match done {
             Done::Answer { flight, answer } => self.worked(flight, answer),
+            Done::Followed { asker, message: Ok(message) } => self.call_tool(*asker, *message),
+            Done::Followed { asker, message: Err(reason) } => {
+                self.fail(&asker, toolway_wire::INVALID_PARAMS, &reason);
+            }
             Done::Recalled(recalled) => self.recalled(*recalled),
             Done::Kept => {}
         }
@@ -150,7 +176,7 @@ impl Hub {
     /// Starts work of ours for a client's request. `make` is given the flight and the client's name for saved results.
     pub(super) fn work_for(
         &mut self,
-        asker: super::session::Asker,
+        asker: Asker,
         method: &'static str,
         make: impl FnOnce(FlightId, Arc<Guard>, Id, String) -> Work,
     ) {
@@ -182,8 +208,23 @@ impl Hub {
         self.config.guard.config().read_back != toolway_guard::ReadBack::Off
     }
 
+    /// The arguments of a call may name saved results.
+    pub(super) fn follows(&self, message: &Message) -> bool {
+        !self.config.guard.config().pass_saved.is_empty()
+            && message.content.bytes().is_some_and(|bytes| memchr::memmem::find(bytes, b"toolway:").is_some())
+    }
+
+    /// Reads the saved results that a call's arguments name.
+    pub(super) fn follow_references(&mut self, asker: Asker, message: Message) {
+        let session = self.sessions.get(&asker.session);
+        let session = session.map(|session| session.options.saved_as.clone()).unwrap_or_default();
+        let guard = Arc::clone(&self.config.guard);
+        let (asker, message) = (Box::new(asker), Box::new(message));
+        self.effects.push(super::Effect::Work(Work::Follow { guard, asker, message, session }));
+    }
+
     /// A call of the read-back tool.
-    pub(super) fn read_back(&mut self, asker: super::session::Asker, message: &Message) {
+    pub(super) fn read_back(&mut self, asker: Asker, message: &Message) {
         use toolway_wire::find::Step;
         let arguments = message
             .content

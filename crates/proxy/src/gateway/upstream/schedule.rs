@@ -74,7 +74,7 @@ mod tests {
         let start = Instant::now();
         let mut schedule = Schedule::default();
         schedule.begun(start);
-        let first = start + Duration::from_secs(60);
+        let first = start + Duration::from_mins(1);
         schedule.changed(first);
         schedule.changed(first + Duration::from_millis(10));
         assert_eq!(schedule.due(), Some(first + GATHER));

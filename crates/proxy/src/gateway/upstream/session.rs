@@ -74,7 +74,7 @@ impl<'a> Session<'a> {
         let up = UpstreamEvent::Up(std::sync::Arc::clone(self.connection.negotiated()));
         self.task.outlet.emit(up).await?;
         loop {
-            self.ask_lists().await?;
+            self.ask_lists()?;
             self.push().await?;
             let at = self.next_time();
             let stop = &self.task.outlet.stop;
@@ -163,7 +163,7 @@ impl<'a> Session<'a> {
             }
             Kind::Notification => {
                 let method = envelope.method().unwrap_or_default();
-                if self.listing.heard(method, Instant::now()) || self.listen.is_ours(&message) {
+                if self.listing.heard(method, Instant::now()) || Listen::is_ours(&message) {
                     return Ok(());
                 }
             }
@@ -182,11 +182,11 @@ impl<'a> Session<'a> {
     }
 
     /// Asks for the lists whose time has come, and for their changes.
-    async fn ask_lists(&mut self) -> Result<(), End> {
+    fn ask_lists(&mut self) -> Result<(), End> {
         let now = Instant::now();
         if self.listing.due().is_some_and(|due| due <= now) {
             for kind in self.listing.begin(now) {
-                self.ask_page(kind, None).await?;
+                self.ask_page(kind, None)?;
             }
         }
         if self.connected && self.listen.is_due(now) {
@@ -194,20 +194,20 @@ impl<'a> Session<'a> {
             let filter = self.listen.filter();
             let asked =
                 self.connection.words().request("subscriptions/listen", &[("notifications", &filter)], false);
-            self.ask(asked, Purpose::Listen, None).await?;
+            self.ask(asked, Purpose::Listen, None)?;
         }
         Ok(())
     }
 
-    async fn ask_page(&mut self, kind: ListKind, cursor: Option<&Bytes>) -> Result<(), End> {
+    fn ask_page(&mut self, kind: ListKind, cursor: Option<&Bytes>) -> Result<(), End> {
         let cursor = cursor.and_then(|raw| std::str::from_utf8(raw).ok());
         let params: Vec<(&str, &str)> = cursor.map(|raw| ("cursor", raw)).into_iter().collect();
         let asked = self.connection.words().request(kind.method(), &params, false);
         let deadline = Instant::now() + self.task.config.timeouts.list;
-        self.ask(asked, Purpose::List(kind), Some(deadline)).await
+        self.ask(asked, Purpose::List(kind), Some(deadline))
     }
 
-    async fn ask(
+    fn ask(
         &mut self,
         asked: Option<(Id, Outbound)>,
         purpose: Purpose,
@@ -233,7 +233,7 @@ impl<'a> Session<'a> {
         match (purpose, envelope.kind()) {
             (Purpose::List(kind), Kind::Response) => {
                 if let Listed::Ask(cursor) = self.listing.page(kind, message, now) {
-                    self.listing_page(kind, cursor);
+                    return self.ask_page(kind, Some(&cursor));
                 }
                 Ok(())
             }
@@ -253,19 +253,6 @@ impl<'a> Session<'a> {
             (Purpose::Listen, _) => {
                 self.listen.refused();
                 Ok(())
-            }
-        }
-    }
-
-    /// The next page is asked for at the next turn.
-    fn listing_page(&mut self, kind: ListKind, cursor: Bytes) {
-        let cursor = std::str::from_utf8(&cursor).unwrap_or("null").to_owned();
-        if let Some((id, message)) =
-            self.connection.words().request(kind.method(), &[("cursor", &cursor)], false)
-        {
-            let deadline = Some(Instant::now() + self.task.config.timeouts.list);
-            if self.connection.send(message).is_ok() {
-                self.own.push(Own { id, purpose: Purpose::List(kind), deadline });
             }
         }
     }

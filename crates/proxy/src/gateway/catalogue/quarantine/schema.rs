@@ -60,16 +60,15 @@ pub(super) fn input(schema: &Value, raw: &Bytes) -> Result<Option<Repaired>, Str
 /// `true` and `false` are schemas too, but not for every client.
 fn properties(raw: &Bytes, value: Option<&Value>) -> Result<Option<Vec<u8>>, String> {
     let (Some(Value::Object(value)), Some(mut members)) = (value, Members::of(raw)) else { return Ok(None) };
-    for (name, property) in value {
-        match property {
-            Value::Object(_) => {}
-            Value::Bool(true) => members.set(name, "{}"),
-            Value::Bool(false) => members.set(name, "{\"not\":{}}"),
-            other => {
-                return Err(format!("has a property {name:?} in its inputSchema that is {}", what(other)));
-            }
-        }
+    let fits = |property: &Value| property.is_object() || property.is_boolean();
+    if let Some((name, other)) = value.iter().find(|(_, property)| !fits(property)) {
+        return Err(format!("has a property {name:?} in its inputSchema that is {}", what(other)));
     }
+    members.change_each(|property| match &property[..] {
+        b"true" => Some(Bytes::from_static(b"{}")),
+        b"false" => Some(Bytes::from_static(b"{\"not\":{}}")),
+        _ => None,
+    });
     Ok(members.is_changed().then(|| members.json()))
 }
 

@@ -218,6 +218,17 @@ fn dates_are_those_of_the_calendar() {
 }
 
 #[test]
+fn what_is_large_costs_no_more_than_its_size() {
+    let many: Vec<String> = (0..40_000).map(|n| format!("\"p{n}\":true")).collect();
+    let tool =
+        format!(r#"{{"name":"a","inputSchema":{{"type":"object","properties":{{{}}}}}}}"#, many.join(","));
+    let (json, _) = judged(ListKind::Tools, &tool).unwrap();
+    assert!(json.contains("\"p39999\":{}}"));
+    let huge = format!(r#"{{"name":"a","description":"{}","inputSchema":{{}}}}"#, "x".repeat(MAX_DEFINITION));
+    assert_eq!(judged(ListKind::Tools, &huge), Err("is larger than 1024 KiB".to_owned()));
+}
+
+#[test]
 fn the_nameless_are_called_by_their_place() {
     assert_eq!(name_of(ListKind::Tools, &Bytes::from_static(b"{}"), 2), "#3");
     assert_eq!(name_of(ListKind::Tools, &Bytes::from_static(b"{\"name\":\"\"}"), 0), "#1");

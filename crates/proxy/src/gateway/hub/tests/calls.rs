@@ -350,45 +350,21 @@ fn methods_that_nobody_knows_go_to_the_only_server() {
 }
 
 #[test]
-fn a_large_answer_is_saved_and_read_back() {
-    let mut rig = Rig::ready(&["a"]);
-    let ours = rig.call(1, "\"big\"", "a__t");
-    let text = "line of text\\n".repeat(20_000);
-    rig.server("a", &format!(r#"{{"jsonrpc":"2.0","id":{ours},"result":{{"content":[{{"type":"text","text":"{text}"}}],"isError":true}}}}"#));
-    let sent = rig.one();
-    assert!(sent.len() < 12_000 && sent.starts_with("1 [\"big\"]. < "), "{}", sent.len());
-    let answer = json(&sent);
-    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&"big".into(), &true.into()));
-    let saved = rig.hub.config.guard.store().list().unwrap();
-    assert_eq!((saved[0].server.as_str(), saved[0].session.as_str()), ("a", "client-1"));
-    let id = &saved[0].id;
-    rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{{"name":"toolway_saved","arguments":{{"id":"{id}","lines":"2-3"}}}}}}"#));
-    assert!(json(&rig.one())["result"]["content"][0]["text"].as_str().unwrap().contains("line of text"));
-    rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":4,"method":"resources/read","params":{{"uri":"toolway://saved/{id}"}}}}"#));
-    assert!(json(&rig.one())["result"]["contents"][0]["text"].as_str().unwrap().contains("line of text"));
-    rig.client(1, r#"{"jsonrpc":"2.0","id":5,"method":"resources/list"}"#);
-    assert_eq!(json(&rig.one())["result"]["resources"].as_array().unwrap().len(), 1);
-    // Another client does not see it.
-    rig.open(2);
-    rig.client(2, &format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{{"name":"toolway_saved","arguments":{{"id":"{id}","lines":"2-3"}}}}}}"#));
-    assert_eq!(json(&rig.one())["result"]["isError"], true);
-}
-
-#[test]
-fn a_server_may_have_a_limit_of_its_own() {
-    let mut config = server_config("a");
-    config.max_response_chars = Some(2000);
-    let mut rig = Rig::with(vec![entry(config)], |_| {});
-    rig.up("a");
+fn what_waits_for_a_server_is_bounded() {
+    let mut rig = Rig::new(&["a"]);
+    rig.lists("a", &[r#"{"name":"t","inputSchema":{"type":"object"}}"#], &[]);
     rig.open(1);
     rig.sent();
-    let ours = rig.call(1, "1", "a__t");
-    let text = "x".repeat(5000);
-    rig.server(
-        "a",
-        &format!(
-            r#"{{"jsonrpc":"2.0","id":{ours},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
-        ),
-    );
-    assert!(rig.one().len() < 2500);
+    let text = "x".repeat(1 << 20);
+    for n in 0..63 {
+        rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{{"name":"a__t","arguments":{{"x":"{text}"}}}}}}"#));
+    }
+    assert!(rig.sent().iter().all(|sent| sent == "a woken"));
+    rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":63,"method":"tools/call","params":{{"name":"a__t","arguments":{{"x":"{text}"}}}}}}"#));
+    let text = json(&rig.one())["error"]["message"].to_string();
+    assert!(text.contains("too many calls wait"), "{text}");
+    // Who gives up makes room.
+    rig.client(1, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    rig.client(1, r#"{"jsonrpc":"2.0","id":64,"method":"tools/call","params":{"name":"a__t"}}"#);
+    assert_eq!(rig.one(), "a woken");
 }

@@ -128,6 +128,26 @@ fn remembered_tools_are_there_before_their_server_and_go_if_it_does_not_come() {
 }
 
 #[test]
+fn a_lazy_server_starts_at_its_first_call_or_once_to_be_listed() {
+    let keep = tempfile::tempdir().unwrap();
+    let dir = keep.path().to_path_buf();
+    let start = || {
+        let mut config = server_config("lazy");
+        config.lazy = true;
+        Rig::with(vec![entry(config)], |config| config.catalogue_dir = Some(dir.clone()))
+    };
+    let mut first = start();
+    assert_eq!(first.sent(), ["lazy started", "lazy woken"]);
+    first.up("lazy");
+    let mut second = start();
+    assert_eq!(second.sent(), ["lazy started"]);
+    second.open(1);
+    assert_eq!(tools(&mut second), ["lazy__t"]);
+    second.client(1, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"lazy__t"}}"#);
+    assert_eq!(second.one(), "lazy woken");
+}
+
+#[test]
 fn a_tool_that_changed_since_it_was_approved_is_reported_and_with_pins_held_back() {
     let keep = tempfile::tempdir().unwrap();
     let dir = keep.path().to_path_buf();

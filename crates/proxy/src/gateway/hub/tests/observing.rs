@@ -15,7 +15,7 @@ use crate::gateway::state::{ServerState, Stage};
 use crate::gateway::upstream::UpstreamEvent;
 
 /// A rig whose hub is observed, and what was heard of calls: `outcome server target`.
-async fn heard(play: impl FnOnce(&mut Rig)) -> (Vec<Value>, String) {
+async fn heard(mut rig: Rig, play: impl FnOnce(&mut Rig)) -> (Vec<Value>, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -26,7 +26,6 @@ async fn heard(play: impl FnOnce(&mut Rig)) -> (Vec<Value>, String) {
     };
     let (tasks, end) = (TaskTracker::new(), CancellationToken::new());
     let observer = Observer::start(&config, &tasks, &end).unwrap();
-    let mut rig = Rig::ready(&["a", "b"]);
     let empty = Hub::new(rig.hub.config.clone(), rig.now);
     rig.hub = std::mem::replace(&mut rig.hub, empty).observed_by(observer.clone());
     play(&mut rig);
@@ -47,7 +46,7 @@ fn short(lines: &[Value]) -> Vec<String> {
 
 #[tokio::test]
 async fn every_request_to_a_server_is_heard_of_once_with_its_end() {
-    let (lines, metrics) = heard(|rig| {
+    let (lines, metrics) = heard(Rig::ready(&["a", "b"]), |rig| {
         let mut call = |answer: &str| {
             rig.sent();
             let id = rig.call(1, "1", "a__t");
@@ -67,7 +66,7 @@ async fn every_request_to_a_server_is_heard_of_once_with_its_end() {
         let lost = ServerState::Failed { stage: Stage::Run, reason: "gone".to_owned(), hint: None };
         rig.upstream("b", UpstreamEvent::State(lost));
         rig.upstream("b", UpstreamEvent::Down { reason: "gone".to_owned() });
-        // What no server hears of is no call of a server.
+        // What is for no server is no call of a server.
         rig.client(1, r#"{"jsonrpc":"2.0","id":5,"method":"tools/list"}"#);
         rig.client(1, r#"{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"x__y"}}"#);
     })
@@ -98,7 +97,7 @@ async fn every_request_to_a_server_is_heard_of_once_with_its_end() {
 
 #[tokio::test]
 async fn the_end_of_a_client_ends_its_calls_and_is_counted() {
-    let (lines, metrics) = heard(|rig| {
+    let (lines, metrics) = heard(Rig::ready(&["a", "b"]), |rig| {
         rig.open(2);
         rig.open(3);
         rig.hello(2);

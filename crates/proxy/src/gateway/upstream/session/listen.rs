@@ -64,7 +64,7 @@ impl Listen {
     }
 
     /// The notification belongs to our subscription: its acknowledgement, as the changes themselves are taken before.
-    pub(super) fn is_ours(&self, message: &Message) -> bool {
+    pub(super) fn is_ours(message: &Message) -> bool {
         if message.envelope.method() != Some("notifications/subscriptions/acknowledged") {
             return false;
         }
