@@ -14,6 +14,9 @@ use crate::gateway::message::{Content, Message};
 use crate::gateway::state::ServerState;
 use crate::gateway::translate::{self, SUPPORTED};
 
+/// Requests of the legacy generation that the modern one no longer has (2026-07-28, "Changes").
+const REMOVED: [&str; 5] =
+    ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 /// The largest request that is looked into, where it is not in memory.
 const LOOKED_INTO: u64 = 64 << 20;
 
@@ -30,13 +33,18 @@ impl Hub {
         let envelope = &message.envelope;
         let method = envelope.method().unwrap_or_default();
         let modern = match method {
-            "initialize" => false,
+            // A revision in its params is one that it offers.
+            "initialize" => message.content.bytes().is_some_and(|bytes| translate::is_modern(bytes)),
             "server/discover" | "subscriptions/listen" => true,
             _ => envelope.protocol_version().is_some(),
         };
         if modern && let Err(refusal) = modern_facts(&mut asker, &message) {
             let bytes = refusal.response(asker.id.raw(), &SUPPORTED);
             self.answer(&asker, bytes);
+            return;
+        }
+        if asker.modern.is_some() && REMOVED.contains(&method) {
+            self.fail(&asker, METHOD_NOT_FOUND, "method not found: this revision has it no longer");
             return;
         }
         match method {
