@@ -27,7 +27,7 @@ enum Kind {
 }
 
 /// What the reasons begin with that tell no fault: the client's own things among its servers.
-pub(super) const NO_SERVER: &str = "is an extension of the type";
+pub(super) const NO_SERVER: &str = "is an extension";
 
 /// Reads an entry. An error says why this is no server that Toolway can have: a fragment without values.
 pub(super) fn read(name: &str, entry: &Members, shape: &Shape) -> Result<Reading, String> {
@@ -43,6 +43,11 @@ pub(super) fn read(name: &str, entry: &Members, shape: &Shape) -> Result<Reading
     }
     let is_off = shape.quirk == Quirk::Goose && is_server && !rest.contains_key("enabled");
     switch(&mut rest, &mut own, is_off)?;
+    let is_extension =
+        rest.contains_key("settings") || rest.get("source").is_some_and(|source| source == "extension");
+    if !is_server && is_extension {
+        return Err(format!("{NO_SERVER} of the client's own, and no MCP server"));
+    }
     if !is_server && !own.contains_key("enabled") {
         return Err("has neither command nor url".to_owned());
     }
@@ -67,7 +72,9 @@ fn kind(rest: &mut Members, shape: &Shape) -> Result<Option<Kind>, String> {
         "sse" => Ok(Some(Kind::Sse)),
         "stdio" | "local" => Ok(Some(Kind::Stdio)),
         "ws" | "websocket" => Err("speaks WebSocket, which is no transport of MCP".to_owned()),
-        _ if shape.quirk == Quirk::Goose => Err(format!("{NO_SERVER} {word:?}, and no MCP server")),
+        _ if shape.quirk == Quirk::Goose => {
+            Err(format!("{NO_SERVER} of the type {word:?}, and no MCP server"))
+        }
         _ => Err(format!("has the type {word:?}, which is none of stdio, http and sse")),
     }
 }

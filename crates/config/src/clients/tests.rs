@@ -80,6 +80,20 @@ fn what_is_no_server_is_told_and_hides_no_other() {
 }
 
 #[test]
+fn an_entry_that_only_switches_goes_both_ways() {
+    for (id, text) in [
+        ("cline", r#"{"mcpServers": {"s": {"disabled": true}}}"#),
+        ("cursor", r#"{"mcpServers": {"s": {"disabled": true}}}"#),
+        ("zed", r#"{"context_servers": {"s": {"enabled": false}}}"#),
+    ] {
+        let (own, _) = import("{}", &[(id, text)]);
+        let (file, line) = export(id, &json!({}), &own["mcpServers"]["s"]);
+        assert_eq!(line.outcome, ExportOutcome::Added);
+        assert_eq!(file, serde_json::from_str::<Json>(text).unwrap(), "{id}");
+    }
+}
+
+#[test]
 fn servers_under_another_clients_key_are_read_with_a_warning() {
     let found = found_in("vscode", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
     assert_eq!(found.found.len(), 1);

@@ -1,5 +1,6 @@
 //! Owns what is particular to a server that is started: its command line, its variables, its directory.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use toolway_secret::Secret;
@@ -100,9 +101,13 @@ fn known_shape(text: &str) -> bool {
 /// The variables of `envFile`, and those of `env` above them.
 fn variables(resolver: &mut Resolver<'_>, target: &StdioTarget) -> Vec<(String, Secret)> {
     let mut env: Vec<(String, Secret)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     let mut set = |name: String, value: String| {
-        env.retain(|(other, _)| *other != name);
-        env.push((name, Secret::new(value)));
+        let place = *places.entry(name.clone()).or_insert(env.len());
+        match env.get_mut(place) {
+            Some(known) => known.1 = Secret::new(value),
+            None => env.push((name, Secret::new(value))),
+        }
     };
     if let Some(file) = &target.env_file {
         for (name, value) in from_file(resolver, file) {

@@ -133,6 +133,33 @@ fn files_that_the_user_names_are_all_that_is_read() {
 }
 
 #[test]
+fn a_named_file_may_be_another_clients() {
+    let codex = "[mcp_servers.c]\ncommand = \"x\"\nargs = [\"${TOK}\"]\nenabled_tools = [\"a\"]\n";
+    let code = r#"{"servers": {"v": {"type": "stdio", "command": "x", "args": ["${env:TOK}"]}}}"#;
+    let open =
+        r#"{"mcp": {"o": {"type": "local", "command": ["x", "{env:TOK}"], "environment": {"A": "b"}}}}"#;
+    let machine = Machine::new(&[
+        ("home/.codex/config.toml", codex),
+        ("project/.vscode/mcp.json", code),
+        ("project/opencode.json", open),
+    ]);
+    for (path, name, arg) in [
+        ("home/.codex/config.toml", "c", "${TOK}"),
+        ("project/.vscode/mcp.json", "v", "s3cr3t"),
+        ("project/opencode.json", "o", "s3cr3t"),
+    ] {
+        let mut options = machine.options("");
+        options.files = vec![machine.at(path)];
+        let resolved = machine.load_with(&options);
+        assert_eq!(machine.standings(&resolved), [format!("{name} ready")], "{:?}", resolved.problems);
+        let expanded = resolved.entries[0].expand(&machine.environment).unwrap();
+        let crate::ExpandedTarget::Stdio(stdio) = expanded.target else { panic!() };
+        assert_eq!((stdio.command.as_str(), stdio.args[0].expose()), ("x", arg), "{path}");
+        assert!(resolved.problems.iter().all(|problem| !problem.is_error()));
+    }
+}
+
+#[test]
 fn one_file_by_two_paths_is_read_once() {
     let machine = Machine::new(&[("home/.cursor/mcp.json", &map("u", SERVER))]);
     #[cfg(unix)]
