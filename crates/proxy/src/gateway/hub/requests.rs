@@ -47,7 +47,8 @@ impl Hub {
             self.fail(&asker, METHOD_NOT_FOUND, "method not found: this revision has it no longer");
             return;
         }
-        match method {
+        let Some((asker, message)) = self.awaited(asker, message) else { return };
+        match message.envelope.method().unwrap_or_default() {
             "tools/call" => self.call(asker, message),
             "initialize" => self.initialize(&asker, &message),
             "server/discover" => self.discover(&asker),

@@ -106,6 +106,40 @@ fn the_first_list_waits_for_those_that_it_must_wait_for() {
 }
 
 #[test]
+fn a_call_of_what_nobody_has_yet_waits_as_the_first_list_does() {
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__t"}}"#;
+    let servers = || vec![entry(server_config("a")), entry(server_config("b"))];
+    let mut rig = Rig::with(servers(), |config| config.wait = Wait::All);
+    rig.open(1);
+    rig.hello(1);
+    rig.sent();
+    rig.client(1, call);
+    rig.nothing();
+    rig.up("a");
+    rig.nothing();
+    let state = ServerState::Failed { stage: Stage::Spawn, reason: "no".to_owned(), hint: None };
+    rig.upstream("b", UpstreamEvent::State(state));
+    assert!(rig.sent().iter().any(|line| line.starts_with("a ") && line.contains("tools/call")));
+
+    // A name that nobody has in the end is refused then.
+    let mut rig = Rig::with(servers(), |config| config.wait = Wait::All);
+    rig.open(1);
+    rig.hello(1);
+    rig.sent();
+    rig.client(1, &call.replace("a__t", "a__none"));
+    rig.after(Duration::from_mins(3));
+    assert!(rig.sent().iter().any(|line| line.contains("a__none") && line.contains("error")));
+
+    // Whoever waits for nothing is told at once.
+    let mut rig = Rig::with(servers(), |_| {});
+    rig.open(1);
+    rig.hello(1);
+    rig.sent();
+    rig.client(1, call);
+    assert!(json(&rig.one())["error"]["message"].as_str().unwrap().contains("is starting"));
+}
+
+#[test]
 fn remembered_tools_are_there_before_their_server_and_go_if_it_does_not_come() {
     let keep = tempfile::tempdir().unwrap();
     let servers = || vec![entry(server_config("a"))];
