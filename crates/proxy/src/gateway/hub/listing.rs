@@ -161,6 +161,11 @@ impl Lists {
         (self.changes, self.tell_at) = (old.changes, old.tell_at);
     }
 
+    /// All that this server listed is shown.
+    pub(super) fn is_whole(&self, server: usize) -> bool {
+        self.catalogue.get(server).is_some_and(|catalogue| catalogue.is_whole())
+    }
+
     /// A client waits no more.
     pub(super) fn forget(&mut self, session: SessionId) {
         self.waiting.retain(|(asker, _)| asker.session != session);

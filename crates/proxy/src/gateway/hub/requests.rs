@@ -9,6 +9,7 @@ use super::listing::Known;
 use super::send::Target;
 use super::session::{Asker, ModernFacts};
 use super::splice;
+use crate::gateway::config::Expose;
 use crate::gateway::lists::ListKind;
 use crate::gateway::message::{Content, Message};
 use crate::gateway::state::ServerState;
@@ -97,9 +98,27 @@ impl Hub {
         if name == READ_BACK_TOOL && self.reads_back() {
             self.read_back(asker, &message);
         } else if let Some((asker, message)) = self.call_search(asker, message) {
+            if let (true, Some(own)) = (self.passes_unlisted(), message.envelope.name().map(Into::into)) {
+                self.deliver(Target { server: 0, tool: Some(own), rename: None }, asker, message);
+                return;
+            }
             let (text, down) = self.unknown(message.envelope.name().unwrap_or_default(), "tool");
             self.fail(&asker, if down { UPSTREAM_ERROR } else { INVALID_PARAMS }, &text);
         }
+    }
+
+    /// A tool that was not listed goes to the one server all the same: with bare names it is the server that knows what it
+    /// has, and the gateway hides none of it.
+    fn passes_unlisted(&self) -> bool {
+        let [only] = self.servers.as_slice() else { return false };
+        let Ok(config) = &only.plan else { return false };
+        self.config.bare
+            && matches!(self.config.expose, Expose::All)
+            && !self.config.pin_tools
+            && config.filter.allow.is_none()
+            && config.filter.deny.is_empty()
+            && self.state_of(0) == ServerState::Connected
+            && self.lists.is_whole(0)
     }
 
     /// Why there is no such tool or prompt; and whether that is because of a server that is not up.

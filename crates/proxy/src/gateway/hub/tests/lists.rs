@@ -254,3 +254,27 @@ fn every_entry_has_a_state_also_those_that_never_start() {
     assert_eq!((status[0].protocol.as_deref(), status[0].instances), (Some("2025-11-25"), 1));
     assert!(status[0].tools >= 1 && !status[0].hidden_tools.is_empty(), "{:?}", status[0]);
 }
+
+#[test]
+fn with_bare_names_the_one_server_is_asked_for_what_it_did_not_list() {
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"unlisted"}}"#;
+    let one = || vec![entry(server_config("a"))];
+    let called = |rig: &mut Rig| {
+        rig.open(1);
+        rig.hello(1);
+        rig.up("a");
+        rig.sent();
+        rig.client(1, call);
+        rig.one()
+    };
+    let mut rig = Rig::with(one(), |config| config.bare = true);
+    assert!(called(&mut rig).starts_with("a "), "the server answers in its own words");
+
+    // Where some of its tools are hidden, a name that is not shown is none.
+    let mut hides = server_config("a");
+    hides.filter.deny = vec![Glob::new("x*").unwrap()];
+    let mut rig = Rig::with(vec![entry(hides)], |config| config.bare = true);
+    assert!(called(&mut rig).contains("unknown tool"));
+    let mut rig = Rig::with(one(), |config| config.pin_tools = true);
+    assert!(called(&mut rig).contains("unknown tool"));
+}
