@@ -89,7 +89,7 @@ impl Gateway {
         let watched = servers.resolved.watched();
         let entries = self.entries(servers)?;
         let eras = Eras::new(cache_dir(&self.own).map(|cache| cache.join("eras.jsonl")));
-        let shared = Shared::new(Arc::clone(&self.serving.guard), Arc::new(eras), Face::default());
+        let shared = Shared::new(Arc::clone(&self.serving.guard), Arc::new(eras), Face::of_gateway());
         let tasks = TaskTracker::new();
         let end = CancellationToken::new();
         let observer = Observer::start(&self.serving.observe, &tasks, &end)

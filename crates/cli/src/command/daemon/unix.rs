@@ -132,7 +132,7 @@ fn config(own: &Environment, socket: PathBuf, idle: Duration) -> Result<DaemonCo
     Ok(DaemonConfig {
         socket,
         idle,
-        shared: Shared::new(Arc::clone(&guard), Arc::new(eras), Face::default()),
+        shared: Shared::new(Arc::clone(&guard), Arc::new(eras), Face::of_gateway()),
         guard,
         supervisor: supervisor::own_binary().ok(),
         user: rustix::process::geteuid().as_raw(),
