@@ -74,7 +74,7 @@ fn check_tells_all_faults_with_their_place() -> Result<()> {
     let told = place.run(&["config", "check"])?;
     ensure!(told.code == Some(2), "{:?}", told.code);
     let expected = "error: home/.cursor/mcp.json:5:14: server \"typo\": neither command nor url (did you mean \
-                    command?)\nerror: home/.cursor/mcp.json:6:57: server \"web\": headers.X: the variable UNSET is \
+                    command?)\nerror: home/.cursor/mcp.json:6:54: server \"web\": headers.X: the variable UNSET is \
                     not set (set it, or write ${UNSET:-DEFAULT} where the client knows that)\n3 servers in 1 file; 2 \
                     errors\n";
     assert_eq!(told.out, expected);

@@ -102,9 +102,10 @@ macro_rules! client {
 /// All of them.
 pub static CLIENTS: &[Client] = &[
     client!("cursor", "Cursor", Cursor, false, limits(Some(80), 60), CURSOR, cursor),
+    // Before the others that read its `.mcp.json`.
+    client!("claude-code", "Claude Code", ClaudeCode, true, MODELS, CLAUDE_CODE, claude_code),
     client!("vscode", "VS Code", VsCode, false, limits(Some(128), 64), VSCODE, vscode),
     client!("copilot-cli", "GitHub Copilot CLI", CopilotCli, true, MODELS, COPILOT_CLI, copilot_cli),
-    client!("claude-code", "Claude Code", ClaudeCode, true, MODELS, CLAUDE_CODE, claude_code),
     client!("claude-desktop", "Claude Desktop", ClaudeDesktop, true, MODELS, CLAUDE_DESKTOP, claude_desktop),
     client!("codex", "Codex", Codex, false, MODELS, CODEX, codex),
     client!("gemini", "Gemini CLI", Gemini, false, MODELS, GEMINI, gemini),
@@ -132,6 +133,6 @@ pub static CLIENTS: &[Client] = &[
     client!("agent-plugin", "Agent Plugins package", AgentPlugin, false, MODELS, PACKAGE, agent_plugin),
     client!("continue", "Continue", Continue, false, MODELS, CONTINUE, continue_dev),
     client!("mcporter", "MCPorter", Mcporter, false, MODELS, PLAIN, mcporter),
-    client!("lm-studio", "LM Studio", LmStudio, false, MODELS, CURSOR, lm_studio),
-    client!("junie", "Junie", Junie, false, MODELS, CURSOR, junie),
+    client!("lm-studio", "LM Studio", LmStudio, false, MODELS, LIKE_CURSOR, lm_studio),
+    client!("junie", "Junie", Junie, false, MODELS, LIKE_CURSOR, junie),
 ];

@@ -88,8 +88,8 @@ mod tests {
     use super::*;
 
     fn environment() -> Environment {
-        let path = std::env::var("PATH").unwrap_or_default();
-        let vars = [("PATH".to_owned(), path), ("TOK".to_owned(), "s3cr3t".to_owned())];
+        let vars = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("TOK", "s3cr3t")];
+        let vars = vars.map(|(name, value)| (name.to_owned(), value.to_owned()));
         Environment::new(vars.into(), "/".into(), Platform::Linux)
     }
 

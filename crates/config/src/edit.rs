@@ -71,13 +71,18 @@ pub fn edit(bytes: &[u8], format: Format, changes: &[Change]) -> Result<Edited, 
         Some(root) => root.to_json(),
         None => Json::Object(Map::new()),
     };
-    let mut edited = text.to_owned();
+    let mut steps = Vec::new();
     for change in changes {
-        if let Err(problem) = difference::apply(&mut expected, change) {
-            return Err(vec![problem]);
-        }
-        edited = changed(edited, format, change)?;
+        steps.extend(difference::steps(&expected, change));
+        difference::apply(&mut expected, change).map_err(|problem| vec![problem])?;
     }
+    let edited = match format {
+        _ if steps.is_empty() => Ok(text.to_owned()),
+        Format::Json | Format::Jsonc => jsonc::apply(text, &steps),
+        Format::Toml => toml::apply(text, &steps),
+        Format::Yaml => yaml::apply(text, &steps),
+    };
+    let edited = edited.map_err(|problem| vec![problem])?;
     let found = read(&edited, format)?.map_or(Json::Null, |root| root.to_json());
     if found != expected && !(changes.is_empty() && found.is_null()) {
         return Err(vec![
@@ -96,17 +101,4 @@ fn read(text: &str, format: Format) -> Result<Option<Node>, Vec<Problem>> {
     }
     let root = tree::read(text.as_bytes(), format)?;
     Ok(if matches!(root.value, tree::Value::Null) { None } else { Some(root) })
-}
-
-fn changed(mut text: String, format: Format, change: &Change) -> Result<String, Vec<Problem>> {
-    let current = read(&text, format)?.map_or_else(|| Json::Object(Map::new()), |root| root.to_json());
-    for step in difference::steps(&current, change) {
-        let done = match format {
-            Format::Json | Format::Jsonc => jsonc::apply(&text, &step),
-            Format::Toml => toml::apply(&text, &step),
-            Format::Yaml => yaml::apply(&text, &step),
-        };
-        text = done.map_err(|problem| vec![problem])?;
-    }
-    Ok(text)
 }

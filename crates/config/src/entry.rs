@@ -128,6 +128,8 @@ pub struct Entry {
     pub workspace: PathBuf,
     /// What the administrator allows: asked again with the values it is started with.
     pub(crate) policy: Arc<Policy>,
+    /// Where its file of variables is.
+    pub(crate) env_file: Option<PathBuf>,
 }
 
 impl Entry {

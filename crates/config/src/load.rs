@@ -12,11 +12,14 @@ use crate::merge::{Judge, Layer, merge};
 use crate::plugins;
 use crate::policy::Policy;
 use crate::problem::Problem;
-use crate::servers::{Rules, ServerMap, read_file, read_inline};
+use crate::servers::{ServerMap, read_inline};
 use crate::settled;
 use crate::source::{SettingSource, Source};
-use crate::tree::{Format, read_tolerant};
 use crate::trust::TrustStore;
+
+use understand::{Content, understand};
+
+mod understand;
 
 #[cfg(test)]
 mod tests;
@@ -76,11 +79,12 @@ impl Resolved {
         named().find(|entry| !lost(entry)).or_else(|| named().next())
     }
 
-    /// The files whose change changes the result: those that were looked at, whether they are there or not, and the
-    /// approvals.
+    /// The files whose change changes the result: those that were looked at, whether they are there or not, the files
+    /// of variables, and the approvals.
     pub fn watched(&self) -> Vec<PathBuf> {
         let files = self.files.iter().map(|file| file.path.clone());
-        let mut paths: Vec<PathBuf> = files.chain([self.trust_file.clone()]).collect();
+        let env_files = self.entries.iter().filter_map(|entry| entry.env_file.clone());
+        let mut paths: Vec<PathBuf> = files.chain(env_files).chain([self.trust_file.clone()]).collect();
         paths.sort();
         paths.dedup();
         paths
@@ -97,13 +101,6 @@ pub fn load(options: &LoadOptions, environment: &Environment) -> Resolved {
 #[derive(Debug, Default)]
 pub struct Loader {
     good: HashMap<PathBuf, Content>,
-}
-
-/// What a file says.
-#[derive(Debug, Clone, Default)]
-struct Content {
-    map: ServerMap,
-    policy: Option<Policy>,
 }
 
 /// What is put together by one load.
@@ -128,7 +125,7 @@ impl Loader {
         }
         loading.layers.extend(managed);
         for path in options.files.iter().rev() {
-            self.file(locate::named_file(path, environment), true, &mut loading);
+            self.file(locate::named_file(path, &root, environment), true, &mut loading);
         }
         if options.files.is_empty() {
             self.sources(options, &root, environment, &mut loading);
@@ -138,7 +135,8 @@ impl Loader {
             TrustMode::Given => None,
             TrustMode::Ask => Some(TrustStore::read(&trust_file).unwrap_or_else(|error| {
                 let problem = Problem::error(format!("the approvals are not used: {error}"));
-                loading.problems.push(problem.file(&trust_file));
+                let hint = "mend it or remove it, then approve again: toolway trust";
+                loading.problems.push(problem.file(&trust_file).hint(hint));
                 TrustStore::empty(&trust_file)
             })),
         };
@@ -158,8 +156,13 @@ impl Loader {
         loading: &mut Loading,
     ) -> (Policy, Option<Layer>) {
         let Some(path) = locate::managed_file(environment) else { return (Policy::default(), None) };
-        let candidate =
-            Candidate { path: path.clone(), source: Source::Mdm, dialect: Dialect::Toolway, own: true };
+        let candidate = Candidate {
+            path: path.clone(),
+            source: Source::Mdm,
+            dialect: Dialect::Toolway,
+            own: true,
+            client: None,
+        };
         let mut own = Loading::default();
         let content = self.read(&candidate, false, &mut own);
         let failed = own.files.iter().find_map(|report| match &report.status {
@@ -209,7 +212,8 @@ impl Loader {
                     let status = FileStatus::Same { of: path.canonicalize().unwrap_or_default() };
                     loading.files.push(FileReport { path, source, dialect, status });
                 } else {
-                    self.file(candidate, false, loading);
+                    // Who names a team's file means one that is there.
+                    self.file(candidate, source == SettingSource::Team, loading);
                 }
             }
         }
@@ -282,9 +286,14 @@ impl Loader {
 
     /// The document behind the team's URL.
     fn team(&mut self, url: &str, document: Option<&Result<Vec<u8>, String>>, loading: &mut Loading) {
-        let path = PathBuf::from(url);
-        let candidate =
-            Candidate { path: path.clone(), source: Source::Team, dialect: Dialect::Toolway, own: true };
+        let path = PathBuf::from(locate::without_secrets(url));
+        let candidate = Candidate {
+            path: path.clone(),
+            source: Source::Team,
+            dialect: Dialect::Toolway,
+            own: true,
+            client: None,
+        };
         let read = match document {
             Some(Ok(bytes)) => understand(bytes, &candidate),
             Some(Err(reason)) => Err(Problem::error(format!("cannot be fetched: {reason}")).file(&path)),
@@ -337,28 +346,4 @@ impl Loading {
             self.layer(file.source, file.path, Dialect::Plugin, map);
         }
     }
-}
-
-/// What the bytes of a file say. An error is one of the whole file.
-fn understand(bytes: &[u8], candidate: &Candidate) -> Result<Content, Problem> {
-    let Candidate { path, source, dialect, own } = candidate;
-    let format = Format::of_path(path).unwrap_or(Format::Jsonc);
-    let first = |problems: Vec<Problem>| {
-        problems.into_iter().next().unwrap_or_else(|| Problem::error("cannot be read"))
-    };
-    let (root, doubled) = read_tolerant(bytes, format).map_err(|problems| first(problems).file(path))?;
-    let is_managed = *source == Source::Mdm;
-    if is_managed {
-        // What stands twice, or is spelled wrong, might have forbidden something.
-        Policy::is_whole(&root, &doubled).map_err(|problem| problem.file(path))?;
-    }
-    let policy =
-        root.get("policy").filter(|_| is_managed).map(|node| Policy::read(node, path)).transpose()?;
-    let only_policy = is_managed && root.get("mcpServers").is_none() && root.members().is_some();
-    if only_policy {
-        return Ok(Content { map: ServerMap::default(), policy });
-    }
-    let rules = Rules { dialect: *dialect, strict_names: *own, bare: *source == Source::Config };
-    let map = read_file(&root, &doubled, rules).map_err(|problem| problem.file(path))?;
-    Ok(Content { map, policy })
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::clients::{CLIENTS, Client};
 use crate::dialect::Dialect;
 use crate::environment::Environment;
 use crate::problem::Problem;
@@ -22,15 +23,17 @@ pub(crate) struct Candidate {
     pub(crate) dialect: Dialect,
     /// Names follow Toolway's own rule.
     pub(crate) own: bool,
+    /// The id of the client in whose own way it is written; `None`: in Toolway's and Cursor's.
+    pub(crate) client: Option<&'static str>,
 }
 
 impl Candidate {
     fn own(path: PathBuf, source: Source) -> Self {
-        Self { path, source, dialect: Dialect::Toolway, own: true }
+        Self { path, source, dialect: Dialect::Toolway, own: true, client: None }
     }
 
     fn of(path: PathBuf, source: Source, dialect: Dialect) -> Self {
-        Self { path, source, dialect, own: false }
+        Self { path, source, dialect, own: false, client: None }
     }
 }
 
@@ -43,6 +46,16 @@ pub fn project_root(cwd: &Path) -> PathBuf {
 /// The URL of the team's document, if it is one: the caller fetches it.
 pub fn team_url(environment: &Environment) -> Option<&str> {
     environment.set_var(TEAM).filter(|place| place.contains("://"))
+}
+
+/// A document's URL as it may be shown: user, password and query may be secret.
+pub(crate) fn without_secrets(url: &str) -> String {
+    let Ok(mut url) = url::Url::parse(url) else { return "the team's document".to_owned() };
+    url.set_query(None);
+    url.set_fragment(None);
+    // An address that cannot have a user has none.
+    let _same = url.set_username("").and_then(|()| url.set_password(None));
+    url.into()
 }
 
 /// The administrator's file: the first that is there, or else the first that could be.
@@ -81,9 +94,19 @@ pub(crate) fn files_of(source: SettingSource, root: &Path, environment: &Environ
 }
 
 /// A file that the user named.
-pub(crate) fn named_file(path: &Path, environment: &Environment) -> Candidate {
+pub(crate) fn named_file(path: &Path, root: &Path, environment: &Environment) -> Candidate {
     let path = environment.cwd.join(environment.expand_home(&path.to_string_lossy()));
-    Candidate { dialect: dialect_of(&path), path, source: Source::Config, own: false }
+    let dialect = dialect_of(&path);
+    let plain = [Dialect::Toolway, Dialect::Cursor, Dialect::ClaudeCode];
+    let has_it = |client: &&Client| client.files(environment, root).iter().any(|file| file.path == path);
+    let client = if dialect == Dialect::Toolway {
+        CLIENTS.iter().find(has_it)
+    } else {
+        CLIENTS.iter().find(|client| client.dialect == dialect)
+    };
+    let client = client.filter(|client| !plain.contains(&client.dialect));
+    let dialect = client.map_or(dialect, |client| client.dialect);
+    Candidate { path, source: Source::Config, dialect, own: false, client: client.map(|client| client.id) }
 }
 
 /// Whose conventions a file follows, by its place.
@@ -96,7 +119,7 @@ fn dialect_of(path: &Path) -> Dialect {
         (".gemini", _) => Dialect::Gemini,
         (".qwen", _) => Dialect::Qwen,
         (".roo", _) => Dialect::Roo,
-        (".codex", _) => Dialect::Codex,
+        (".codex", "config.toml") => Dialect::Codex,
         (".zed", _) => Dialect::Zed,
         (".factory", _) => Dialect::Factory,
         (".pi", _) => Dialect::Pi,

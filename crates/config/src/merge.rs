@@ -122,6 +122,7 @@ impl Judge<'_> {
             digest: String::new(),
             workspace: self.root.to_path_buf(),
             policy: Arc::clone(&self.policy),
+            env_file: None,
         };
         if let Content::Definition(definition) = &entry.read.content {
             let outcome = expand(&entry.name, definition, made.context(self.environment, Depth::Names));
@@ -133,6 +134,7 @@ impl Judge<'_> {
             made.digest =
                 digest::of_meaning(definition, &outcome.expanded, outcome.env_file.as_deref(), root);
             made.definition = Some((**definition).clone());
+            made.env_file = outcome.env_file;
         }
         made
     }

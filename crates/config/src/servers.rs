@@ -1,12 +1,12 @@
 //! Owns the map of servers in a file: where it stands, its names, and which entries a doubled key spoils. Reads no
 //! file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::definition::{Content, Definition, ReadEntry, name_fault};
 use crate::dialect::Dialect;
 use crate::problem::{Position, Problem};
-use crate::tree::{Node, Value};
+use crate::tree::{Key, Node, Value};
 
 /// One server of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) fn read_file(root: &Node, doubled: &[Problem], rules: Rules) -> Resul
             Problem::warning(format!("the servers stand under {dotted:?}, as another client has them"));
         problems.push(problem.at(map.at).hint("write \"mcpServers\""));
         (format!("/{key}"), map)
-    } else if rules.bare && holds_objects(root) {
+    } else if rules.bare && holds_objects(root) && !members.iter().any(means_servers) {
         (String::new(), root)
     } else {
         let near = members.iter().find(|(key, _)| key.name.to_ascii_lowercase().contains("server"));
@@ -91,6 +91,12 @@ fn holds_servers(node: &Node) -> bool {
     })
 }
 
+/// Whether a member is `mcpServers`, misspelled.
+fn means_servers((key, node): &(Key, Node)) -> bool {
+    let name = key.name.to_ascii_lowercase().replace(['_', '-'], "");
+    strsim::damerau_levenshtein(&name, "mcpservers") <= 2 && holds_servers(node)
+}
+
 fn holds_objects(node: &Node) -> bool {
     node.members().is_some_and(|members| {
         !members.is_empty() && members.iter().all(|(_, value)| value.members().is_some())
@@ -106,20 +112,25 @@ pub(crate) fn read_inline(map: &serde_json::Map<String, serde_json::Value>) -> S
 
 /// A tree without places.
 pub(crate) fn node_of(value: &serde_json::Value) -> Node {
+    node_at(value, NOWHERE)
+}
+
+/// A tree that stands in one place as a whole.
+pub(crate) fn node_at(value: &serde_json::Value, at: Position) -> Node {
     let value = match value {
         serde_json::Value::Null => Value::Null,
         serde_json::Value::Bool(value) => Value::Bool(*value),
         serde_json::Value::Number(number) => Value::Number(number.clone()),
         serde_json::Value::String(text) => Value::String(text.clone()),
-        serde_json::Value::Array(items) => Value::Array(items.iter().map(node_of).collect()),
-        serde_json::Value::Object(members) => Value::Object(
-            members
-                .iter()
-                .map(|(name, value)| (crate::tree::Key { name: name.clone(), at: NOWHERE }, node_of(value)))
-                .collect(),
-        ),
+        serde_json::Value::Array(items) => Value::Array(items.iter().map(|item| node_at(item, at)).collect()),
+        serde_json::Value::Object(members) => {
+            let member = |(name, value): (&String, &serde_json::Value)| {
+                (Key { name: name.clone(), at }, node_at(value, at))
+            };
+            Value::Object(members.iter().map(member).collect())
+        }
     };
-    Node { at: NOWHERE, end: 0, value }
+    Node { at, end: 0, value }
 }
 
 const NOWHERE: Position = Position { line: 1, column: 1, offset: 0 };
@@ -162,11 +173,16 @@ impl Doubled {
 fn read_map(map: &Node, rules: Rules, doubled: &Doubled) -> ServerMap {
     let mut read = ServerMap::default();
     let place = |at: Position| (rules.dialect != Dialect::Inline).then_some(at);
+    // Names in lower case, and the names that were first to be written so.
+    let mut seen: HashMap<String, Vec<String>> = HashMap::new();
     for (key, value) in map.members().unwrap_or_default() {
-        if read.entries.iter().any(|entry| entry.name == key.name) {
+        let same = seen.entry(key.name.to_lowercase()).or_default();
+        if same.contains(&key.name) {
             // A doubled name: the first stands for both, and is spoiled below.
             continue;
         }
+        let other = same.first().cloned();
+        same.push(key.name.clone());
         let mut entry = Definition::read(&key.name, key.at, value, rules.dialect);
         let mut faults = doubled.by_server.get(&key.name).cloned().unwrap_or_default();
         let named = |problem: Problem| problem.at(place(key.at)).server(&key.name);
@@ -177,9 +193,8 @@ fn read_map(map: &Node, rules: Rules, doubled: &Doubled) -> ServerMap {
                 faults.push(named(Problem::error(fault).hint("give it a name")));
             }
         }
-        let other = read.entries.iter().find(|other| same_but_case(&other.name, &key.name));
         if let Some(other) = other {
-            let message = format!("its name differs from {:?} in case only", other.name);
+            let message = format!("its name differs from {other:?} in case only");
             if rules.strict_names {
                 faults.push(named(Problem::error(message).hint("give it another name")));
             } else {
@@ -194,8 +209,4 @@ fn read_map(map: &Node, rules: Rules, doubled: &Doubled) -> ServerMap {
         read.entries.push(NamedEntry { name: key.name.clone(), at: place(key.at), read: entry });
     }
     read
-}
-
-fn same_but_case(one: &str, other: &str) -> bool {
-    one != other && one.to_lowercase() == other.to_lowercase()
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value as Json};
 use toolway_config::{
     CLIENTS, Change, Client, ClientFile, ExportOutcome, Format, ImportOutcome, ImportPlan, InFile, Node,
-    Scope, edit, find, plan_export, plan_import, read, read_bytes,
+    Scope, check_own, edit, find, plan_export, plan_import, read, read_bytes,
 };
 
 type Failure = Box<dyn std::error::Error>;
@@ -107,6 +107,7 @@ fn every_server_is_imported_under_its_name() -> Result<(), Failure> {
         let told: Vec<String> = problems.iter().map(toolway_config::Problem::text).collect();
         let expected: &[&str] = match case.client.id {
             "goose" => &["server \"developer\": is an extension of the type \"builtin\", and no MCP server"],
+            "zed" => &["server \"from-extension\": is an extension of the client's own, and no MCP server"],
             "claude-code" => &["1 servers of other projects are left alone"],
             _ => &[],
         };
@@ -121,6 +122,17 @@ fn what_a_file_becomes_is_as_reviewed() -> Result<(), Failure> {
         let (own, _) = imported(&case)?;
         let expected = here().join("imported").join(format!("{}.json", case.client.id));
         expect_test::expect_file![expected].assert_eq(&String::from_utf8(own)?);
+    }
+    Ok(())
+}
+
+#[test]
+fn what_was_imported_is_understood_by_the_reader() -> Result<(), Failure> {
+    for case in cases()? {
+        for (name, own) in entries(&imported(&case)?.0)?.0 {
+            let problems: Vec<String> = check_own(&name, &own).iter().map(ToString::to_string).collect();
+            assert!(problems.is_empty(), "{}: {problems:?}", case.client.id);
+        }
     }
     Ok(())
 }

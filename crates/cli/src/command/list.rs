@@ -48,14 +48,20 @@ fn list(args: &ListArgs) -> Result<Exit, Refusal> {
     }
     if shell.json {
         shell.print_json(&described(&rows, &servers))?;
-        return Ok(Exit::Done);
+        return Ok(exit(args, &servers));
     }
     shell.print(&page(&rows, &servers))?;
     for problem in servers.resolved.problems.iter().filter(|problem| !has_row(problem, &servers)) {
         let word = if problem.is_error() { "error" } else { "warning" };
         writeln!(std::io::stderr().lock(), "{word}: {}", safe(&problem.to_string())).ok();
     }
-    Ok(Exit::Done)
+    Ok(exit(args, &servers))
+}
+
+/// A file that the person named must be usable; of what is found by itself, the faults are told.
+fn exit(args: &ListArgs, servers: &Servers) -> Exit {
+    let faulty = !args.sources.config.is_empty() && servers.failed_files().next().is_some();
+    if faulty { Exit::Usage } else { Exit::Done }
 }
 
 /// The faults of an entry are the reason of its state, and that it lost is its state.
@@ -74,6 +80,9 @@ fn has_row(problem: &Problem, servers: &Servers) -> bool {
 }
 
 fn page(rows: &[Row], servers: &Servers) -> String {
+    if rows.is_empty() && servers.failed_files().next().is_some() {
+        return "no server is configured in what could be read\n".to_owned();
+    }
     if rows.is_empty() {
         let mut page = "no server is configured\n".to_owned();
         let absent = servers.resolved.files.iter().filter(|file| file.status == FileStatus::Absent);

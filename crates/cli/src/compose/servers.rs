@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolway_config::{LoadOptions, Loader, Problem, Resolved, SettingSource, Standing};
+use toolway_config::{FileStatus, LoadOptions, Loader, Problem, Resolved, SettingSource, Standing};
 use toolway_proxy::gateway::{ServerConfig, ServerEntry, Target};
 use toolway_transport::{HttpConfig, fetch};
 
@@ -74,6 +74,14 @@ impl Servers {
             }
         }
         names
+    }
+
+    /// Why files could not be used at all.
+    pub(crate) fn failed_files(&self) -> impl Iterator<Item = &Problem> {
+        self.resolved.files.iter().filter_map(|file| match &file.status {
+            FileStatus::Failed(problem) => Some(problem),
+            _ => None,
+        })
     }
 
     /// What works in the entry that the name means, and perhaps not as meant.

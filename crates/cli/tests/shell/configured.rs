@@ -40,6 +40,23 @@ fn a_named_file_is_read_alone_and_needs_no_approval() -> Result<()> {
 }
 
 #[test]
+fn a_file_with_a_fault_is_named_with_its_place() -> Result<()> {
+    let house = House::new()?;
+    house.write("own.json", "{\n  \"mcpServers\": {,}\n}")?;
+    let call = house.run(["call", "--config", "own.json", "s", "t"])?.ended(2)?;
+    call.says(&["own.json:2:", "no server is called \"s\""])?;
+    house.run(["list", "--config", "own.json"])?.ended(2)?.says(&["own.json:2:"])?;
+    let listed = house.run(["list", "--json", "--config", "own.json"])?.ended(2)?.json()?;
+    assert_eq!(listed["problems"][0]["line"], 2, "{listed:#}");
+    // What is found by itself is told, and keeps nothing else from being shown.
+    house.write("home/.cursor/mcp.json", "{")?;
+    house.configure(&json!({"good": house.entry("good", HI)?}))?;
+    house.run(["list"])?.ended(0)?.says(&["connected", ".cursor/mcp.json:1:"])?;
+    house.run(["call", "good", "hi"])?.is(0, "hello\n", "")?;
+    house.leave()
+}
+
+#[test]
 fn a_project_starts_nothing_before_it_is_approved() -> Result<()> {
     let mut house = House::new()?;
     let servers = json!({"mcpServers": {"local": house.entry("local", HI)?}});
@@ -147,7 +164,7 @@ fn a_child_gets_its_own_variables_and_the_safe_set() -> Result<()> {
     let (env, _) = environment(&json!({"env": {"NODE_OPTIONS": "--x", "COPY": "${ALSO}"}}))?;
     assert_eq!((&env["NODE_OPTIONS"], &env["COPY"]), (&json!("--x"), &json!("yes")));
     let env = env.as_object().context("no env")?;
-    let known = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "NODE_OPTIONS", "COPY"];
+    let known = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "NODE_OPTIONS", "COPY", "TOOLWAY_DEPTH"];
     let others: Vec<_> = env.keys().filter(|name| !known.contains(&name.as_str())).collect();
     ensure!(others.is_empty(), "{others:?}");
     let (env, _) = environment(&json!({"inheritEnv": ["ALSO"]}))?;

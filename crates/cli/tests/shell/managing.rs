@@ -68,7 +68,10 @@ fn what_a_client_cannot_have_is_told_and_fails() -> Result<()> {
         "wrote 1 server",
     ])?;
     house.run(["export", "--to", "windsurf", "--project"])?.ended(0)?.says(&["there are no servers in"])?;
-    house.run(["export", "--to", "nobody"])?.ended(2)?.says(&["no client \"nobody\"", "cursor, vscode"])?;
+    house
+        .run(["export", "--to", "nobody"])?
+        .ended(2)?
+        .says(&["no client \"nobody\"", "cursor, claude-code"])?;
     house.run(["import", "--from", "nobody"])?.ended(2)?;
     house.leave()
 }
@@ -132,5 +135,31 @@ fn a_server_from_elsewhere_is_switched_off_by_an_entry_of_its_own() -> Result<()
         house.content("home/.codex/config.toml")?,
         "[mcp_servers.far]\ncommand = \"x\"\nargs = []\nenabled = false\n"
     );
+    house.leave()
+}
+
+#[test]
+fn the_portable_file_is_claude_codes_and_what_cannot_be_read_is_told() -> Result<()> {
+    let house = House::new()?;
+    house.write(".mcp.json", r#"{"mcpServers": {"p": {"command": "x", "env": {"A": "${T}"}}}}"#)?;
+    house.write("home/.cursor/mcp.json", "")?;
+    let file = |path: &str| house.rig.path().join(path);
+    std::fs::File::create(file("home/big.json"))?.set_len(50 << 20)?;
+    std::os::unix::fs::symlink("circle.json", file("home/circle.json"))?;
+    house.run(["import"])?.ended(0)?.says(&["Claude Code: ", "  + p: x\nadded 1 server to "])?;
+    let own: Value = serde_json::from_str(&house.content(".toolway/mcp.json")?)?;
+    assert_eq!(own["mcpServers"]["p"]["env"], json!({"A": "${T}"}));
+    for (name, told) in [
+        ("home/big.json", "is too large for a configuration file: 52428800 bytes"),
+        ("home/circle.json", "cannot be read"),
+        ("home/gone.json", "cannot be read"),
+        ("home", "it is a directory"),
+    ] {
+        house.run(["import", "--from", "cursor", "--file", name])?.ended(2)?.says(&[told])?;
+    }
+    house.write(OWN, "{\"mcpServers\": {\n")?;
+    let before = house.content(OWN)?;
+    house.run(["add", "a", "--", "x"])?.ended(2)?.says(&["toolway/mcp.json:1:16: this { is never closed"])?;
+    assert_eq!(house.content(OWN)?, before);
     house.leave()
 }

@@ -178,7 +178,8 @@ impl Export<'_> {
                 return line(ExportOutcome::Refused(format!("{field}: {reason}")), Vec::new());
             }
         };
-        if !prepared.contains_key("command") && !prepared.contains_key("url") {
+        let is_server = prepared.contains_key("command") || prepared.contains_key("url");
+        if !is_server && remembered.is_none() {
             return line(
                 ExportOutcome::Refused("it only switches a server on or off".to_owned()),
                 Vec::new(),

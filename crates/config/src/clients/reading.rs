@@ -3,6 +3,9 @@
 
 use serde_json::{Map, Value as Json};
 
+use crate::definition::own_members;
+use crate::origin::ORIGIN;
+
 use super::codex;
 use super::shape::{Auth, Quirk, Shape};
 
@@ -27,7 +30,7 @@ enum Kind {
 }
 
 /// What the reasons begin with that tell no fault: the client's own things among its servers.
-pub(super) const NO_SERVER: &str = "is an extension of the type";
+pub(super) const NO_SERVER: &str = "is an extension";
 
 /// Reads an entry. An error says why this is no server that Toolway can have: a fragment without values.
 pub(super) fn read(name: &str, entry: &Members, shape: &Shape) -> Result<Reading, String> {
@@ -43,12 +46,18 @@ pub(super) fn read(name: &str, entry: &Members, shape: &Shape) -> Result<Reading
     }
     let is_off = shape.quirk == Quirk::Goose && is_server && !rest.contains_key("enabled");
     switch(&mut rest, &mut own, is_off)?;
+    let is_extension =
+        rest.contains_key("settings") || rest.get("source").is_some_and(|source| source == "extension");
+    if !is_server && is_extension {
+        return Err(format!("{NO_SERVER} of the client's own, and no MCP server"));
+    }
     if !is_server && !own.contains_key("enabled") {
         return Err("has neither command nor url".to_owned());
     }
     auth(&mut rest, &mut own, shape);
     filters(&mut rest, &mut own, shape);
     times(&mut rest, &mut own, shape);
+    as_they_are(&mut rest, &mut own, shape);
     Ok(Reading { own, unknown: rest.keys().cloned().collect() })
 }
 
@@ -67,7 +76,9 @@ fn kind(rest: &mut Members, shape: &Shape) -> Result<Option<Kind>, String> {
         "sse" => Ok(Some(Kind::Sse)),
         "stdio" | "local" => Ok(Some(Kind::Stdio)),
         "ws" | "websocket" => Err("speaks WebSocket, which is no transport of MCP".to_owned()),
-        _ if shape.quirk == Quirk::Goose => Err(format!("{NO_SERVER} {word:?}, and no MCP server")),
+        _ if shape.quirk == Quirk::Goose => {
+            Err(format!("{NO_SERVER} of the type {word:?}, and no MCP server"))
+        }
         _ => Err(format!("has the type {word:?}, which is none of stdio, http and sse")),
     }
 }
@@ -298,6 +309,19 @@ fn times(rest: &mut Members, own: &mut Members, shape: &Shape) {
         if let (Some(millis), false) = (millis, own.contains_key(*ours)) {
             rest.shift_remove(*theirs);
             own.insert((*ours).to_owned(), millis.into());
+        }
+    }
+}
+
+/// Members of Toolway's own form.
+fn as_they_are(rest: &mut Members, own: &mut Members, shape: &Shape) {
+    let is_own =
+        |name: &str| shape.same.contains(&name) || (shape.holds_own && own_members().contains(&name));
+    let names: Vec<String> =
+        rest.keys().filter(|name| is_own(name) && !own.contains_key(*name)).cloned().collect();
+    for name in names.into_iter().filter(|name| name != ORIGIN) {
+        if let Some(value) = rest.shift_remove(&name) {
+            own.insert(name, value);
         }
     }
 }

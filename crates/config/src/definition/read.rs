@@ -1,6 +1,6 @@
 //! Owns the way from an entry's tree to a definition: every fault at once, each with its place. Reads no file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::dialect::{Dialect, Field};
 use crate::origin::{ORIGIN, dialect_named};
@@ -100,7 +100,6 @@ fn own_dialect(node: &Node) -> Dialect {
 }
 
 /// The members that an entry of Toolway's own files may have, in their own spelling.
-#[cfg(test)]
 pub(crate) fn own_members() -> Vec<&'static str> {
     let names = [&BOTH[..], &STDIO_ONLY, &REMOTE_ONLY, &options::KNOWN];
     names.concat().into_iter().chain([ORIGIN]).collect()
@@ -311,12 +310,13 @@ fn remote(
 
 fn headers(reader: &mut Reader<'_>, node: &Node, map: &Node) -> Vec<(String, Text)> {
     let mut headers: Vec<(String, Text)> = Vec::new();
+    let mut seen: HashMap<String, String> = HashMap::new();
     for (key, value) in reader.map(map, "headers") {
         let field = format!("headers.{}", key.name);
         if let Some(fault) = header_name_fault(&key.name) {
             reader.error(key.at, &field, fault);
         }
-        if let Some((other, _)) = headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(&key.name)) {
+        if let Some(other) = seen.insert(key.name.to_ascii_lowercase(), key.name.clone()) {
             let problem = Problem::error(format!("is the same header as {other}, in another case"));
             reader.note(problem.hint("remove one of the two"), key.at, &field);
         }

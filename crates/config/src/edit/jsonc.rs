@@ -9,20 +9,27 @@ use crate::tree::jsonc_options;
 
 use super::Change;
 
-/// The text with one change made. The data is known to fit the change.
-pub(super) fn apply(text: &str, change: &Change) -> Result<String, Problem> {
+/// The text with the changes made. The data is known to fit them.
+pub(super) fn apply(text: &str, changes: &[Change]) -> Result<String, Problem> {
     let root = CstRootNode::parse(text, &jsonc_options(true))
         .map_err(|error| Problem::error(format!("cannot be read: {error}")))?;
     if root.value().is_none() {
         root.set_value(json!({}));
     }
-    let Some((last, above)) = change.path().split_last() else { return Ok(text.to_owned()) };
+    for change in changes {
+        make(&root, change)?;
+    }
+    Ok(root.to_string())
+}
+
+fn make(root: &CstRootNode, change: &Change) -> Result<(), Problem> {
+    let Some((last, above)) = change.path().split_last() else { return Ok(()) };
     let mut object = root.object_value().ok_or_else(no_object)?;
     for name in above {
         object = match (object.object_value(name), change) {
             (Some(inner), _) => inner,
             (None, Change::Set { .. }) => object.object_value_or_create(name).ok_or_else(no_object)?,
-            (None, Change::Remove { .. }) => return Ok(text.to_owned()),
+            (None, Change::Remove { .. }) => return Ok(()),
         };
     }
     match change {
@@ -33,7 +40,7 @@ pub(super) fn apply(text: &str, change: &Change) -> Result<String, Problem> {
             }
         }
     }
-    Ok(root.to_string())
+    Ok(())
 }
 
 fn no_object() -> Problem {

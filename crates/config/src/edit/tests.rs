@@ -254,3 +254,23 @@ fn many_writers_lose_no_change() {
     let all = tree::read(&read_bytes(path).unwrap(), Format::Json).unwrap();
     assert_eq!(all.members().unwrap().len(), 8);
 }
+
+#[test]
+fn a_removed_member_takes_only_its_own_comments_along() {
+    for (format, text, gone) in [
+        (Format::Jsonc, "{\n  // c1\n  \"a\": 1, // c2\n  // c3\n  \"b\": 2 // c4\n  // c5\n}", "c2"),
+        (Format::Toml, "# c1\n\n# ca\n[s.a] # cb\nx = 1 # cc\n# c2\n[s.b] # c3\n# c4\n", "ca cb cc"),
+        (
+            Format::Yaml,
+            "# c1\ns:\n  # c2\n  a: # ca\n    x: 1 # cb\n  # c3\n  b: 2 # c4\n  # c5\n# c6\n",
+            "ca cb",
+        ),
+    ] {
+        let path: &[&str] = if format == Format::Jsonc { &["a"] } else { &["s", "a"] };
+        let left = edited(text, format, &[Change::remove(path)]);
+        for comment in ["c1", "c2", "c3", "c4", "c5", "c6", "ca", "cb", "cc"] {
+            let stays = text.contains(comment) && !gone.contains(comment);
+            assert_eq!(left.contains(comment), stays, "{format:?} {comment}\n{left}");
+        }
+    }
+}

@@ -7,16 +7,44 @@ use crate::problem::Problem;
 
 use super::Change;
 
-/// The text with one change made. The data is known to fit the change.
-pub(super) fn apply(text: &str, change: &Change) -> Result<String, Problem> {
+/// The text with the changes made. The data is known to fit them.
+pub(super) fn apply(text: &str, changes: &[Change]) -> Result<String, Problem> {
     let mut document: DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| Problem::error(error.message().to_owned()))?;
-    let Some((last, above)) = change.path().split_last() else { return Ok(text.to_owned()) };
+    for change in changes {
+        make(&mut document, change)?;
+    }
+    let mut edited = document.to_string();
+    // The comments above the first table go with it; those at the top of the file, before a blank line, are the file's.
+    let head = head(text);
+    if !edited.starts_with(head) {
+        edited.insert_str(0, head);
+    }
+    Ok(if crlf_only(text) { edited.replace("\r\n", "\n").replace('\n', "\r\n") } else { edited })
+}
+
+/// The comments at the top of a file, with the blank line behind them.
+fn head(text: &str) -> &str {
+    let mut length = 0;
+    for line in text.split_inclusive('\n') {
+        length += line.len();
+        if line.trim().is_empty() {
+            return text.get(..length).unwrap_or_default();
+        }
+        if !line.starts_with('#') {
+            break;
+        }
+    }
+    ""
+}
+
+fn make(document: &mut DocumentMut, change: &Change) -> Result<(), Problem> {
+    let Some((last, above)) = change.path().split_last() else { return Ok(()) };
     let mut table: &mut dyn TableLike = document.as_table_mut();
     for name in above {
         if table.get(name).is_none() {
             if matches!(change, Change::Remove { .. }) {
-                return Ok(text.to_owned());
+                return Ok(());
             }
             let mut made = Table::new();
             made.set_implicit(true);
@@ -33,8 +61,7 @@ pub(super) fn apply(text: &str, change: &Change) -> Result<String, Problem> {
         }
         Change::Set { value, .. } => set(table, last, value)?,
     }
-    let edited = document.to_string();
-    Ok(if crlf_only(text) { edited.replace("\r\n", "\n").replace('\n', "\r\n") } else { edited })
+    Ok(())
 }
 
 /// A table that only was there by what is in it gets a header when it is empty, lest it vanish.

@@ -8,8 +8,12 @@ use crate::tree::{self, Format, Key, Node, Value, yaml_plain};
 
 use super::{Change, difference};
 
-/// The text with one change made. The data is known to fit the change.
-pub(super) fn apply(text: &str, change: &Change) -> Result<String, Problem> {
+/// The text with the changes made. The data is known to fit them.
+pub(super) fn apply(text: &str, changes: &[Change]) -> Result<String, Problem> {
+    changes.iter().try_fold(text.to_owned(), |text, change| make(&text, change))
+}
+
+fn make(text: &str, change: &Change) -> Result<String, Problem> {
     let root = super::read(text, Format::Yaml).map_err(first)?;
     let mut data = root.as_ref().map_or_else(|| Json::Object(Map::new()), Node::to_json);
     let spliced = root.as_ref().and_then(|root| splice(text, root, &data, change));

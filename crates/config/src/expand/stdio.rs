@@ -1,5 +1,6 @@
 //! Owns what is particular to a server that is started: its command line, its variables, its directory.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use toolway_secret::Secret;
@@ -30,7 +31,7 @@ pub(super) fn expand(resolver: &mut Resolver<'_>, target: &StdioTarget) -> Expan
 }
 
 /// The program and its arguments; without `args` the command is split as a shell would, unless it is a file as a whole.
-fn command_line(resolver: &Resolver<'_>, target: &StdioTarget) -> (Text, Vec<Text>) {
+fn command_line(resolver: &mut Resolver<'_>, target: &StdioTarget) -> (Text, Vec<Text>) {
     let command = &target.command;
     let whole = || (command.clone(), target.args.clone().unwrap_or_default());
     let splits = target.args.is_none()
@@ -44,6 +45,14 @@ fn command_line(resolver: &Resolver<'_>, target: &StdioTarget) -> (Text, Vec<Tex
         Platform::Windows => split_windows(command.raw()),
         Platform::Linux | Platform::MacOs => shlex::split(command.raw()),
     };
+    if words.is_none() {
+        let problem = Problem::error("has a quote that is never closed");
+        resolver.error(
+            problem.hint("write program and arguments apart, in command and args"),
+            command,
+            "command",
+        );
+    }
     let mut words = words.unwrap_or_default().into_iter().map(|word| Text::placed(word, command.at));
     match words.next() {
         Some(program) => (program, words.collect()),
@@ -100,9 +109,13 @@ fn known_shape(text: &str) -> bool {
 /// The variables of `envFile`, and those of `env` above them.
 fn variables(resolver: &mut Resolver<'_>, target: &StdioTarget) -> Vec<(String, Secret)> {
     let mut env: Vec<(String, Secret)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     let mut set = |name: String, value: String| {
-        env.retain(|(other, _)| *other != name);
-        env.push((name, Secret::new(value)));
+        let place = *places.entry(name.clone()).or_insert(env.len());
+        match env.get_mut(place) {
+            Some(known) => known.1 = Secret::new(value),
+            None => env.push((name, Secret::new(value))),
+        }
     };
     if let Some(file) = &target.env_file {
         for (name, value) in from_file(resolver, file) {

@@ -133,6 +133,33 @@ fn files_that_the_user_names_are_all_that_is_read() {
 }
 
 #[test]
+fn a_named_file_may_be_another_clients() {
+    let codex = "[mcp_servers.c]\ncommand = \"x\"\nargs = [\"${TOK}\"]\nenabled_tools = [\"a\"]\n";
+    let code = r#"{"servers": {"v": {"type": "stdio", "command": "x", "args": ["${env:TOK}"]}}}"#;
+    let open =
+        r#"{"mcp": {"o": {"type": "local", "command": ["x", "{env:TOK}"], "environment": {"A": "b"}}}}"#;
+    let machine = Machine::new(&[
+        ("home/.codex/config.toml", codex),
+        ("project/.vscode/mcp.json", code),
+        ("project/opencode.json", open),
+    ]);
+    for (path, name, arg) in [
+        ("home/.codex/config.toml", "c", "${TOK}"),
+        ("project/.vscode/mcp.json", "v", "s3cr3t"),
+        ("project/opencode.json", "o", "s3cr3t"),
+    ] {
+        let mut options = machine.options("");
+        options.files = vec![machine.at(path)];
+        let resolved = machine.load_with(&options);
+        assert_eq!(machine.standings(&resolved), [format!("{name} ready")], "{:?}", resolved.problems);
+        let expanded = resolved.entries[0].expand(&machine.environment).unwrap();
+        let crate::ExpandedTarget::Stdio(stdio) = expanded.target else { panic!() };
+        assert_eq!((stdio.command.as_str(), stdio.args[0].expose()), ("x", arg), "{path}");
+        assert!(resolved.problems.iter().all(|problem| !problem.is_error()));
+    }
+}
+
+#[test]
 fn one_file_by_two_paths_is_read_once() {
     let machine = Machine::new(&[("home/.cursor/mcp.json", &map("u", SERVER))]);
     #[cfg(unix)]
@@ -182,4 +209,26 @@ fn the_team_may_have_its_document_behind_a_url() {
     let kept = loader.load(&options, &machine.environment);
     assert_eq!(machine.standings(&kept), ["t ready"]);
     assert_eq!(kept.problems[0].to_string(), "https://h/t.json: cannot be fetched: no network");
+}
+
+#[test]
+fn the_address_of_the_teams_document_is_shown_without_what_may_be_secret() {
+    let mut machine = Machine::new(&[]);
+    let url = "https://u:s3cr3t@h/t.json?key=s3cr3t#s3cr3t";
+    machine.environment.vars.insert("TOOLWAY_TEAM_CONFIG".to_owned(), url.to_owned());
+    let mut options = machine.options("team");
+    options.team_document = Some(Ok(map("t", SERVER).into_bytes()));
+    let good = machine.load_with(&options);
+    assert_eq!(good.entries[0].place.file, Path::new("https://h/t.json"));
+    options.team_document = Some(Ok(b"{".to_vec()));
+    let bad = machine.load_with(&options);
+    assert!(!format!("{good:?}{bad:?}").contains("s3cr3t"), "{bad:?}");
+}
+
+#[test]
+fn a_teams_file_that_is_named_has_to_be_there() {
+    let machine = Machine::new(&[]);
+    let resolved = machine.load("team");
+    assert_eq!(machine.told(&resolved), ["team.json: there is no such file"]);
+    assert!(resolved.problems[0].is_error());
 }

@@ -51,8 +51,10 @@ fn a_named_file_has_the_conventions_of_its_place() {
         ("~/.cursor/mcp.json", Dialect::Cursor),
         ("/p/.mcp.json", Dialect::ClaudeCode),
         (".vscode/mcp.json", Dialect::VsCode),
+        ("~/.codex/config.toml", Dialect::Codex),
+        ("~/.config/goose/config.yaml", Dialect::Goose),
     ] {
-        let named = named_file(Path::new(path), &environment);
+        let named = named_file(Path::new(path), Path::new("/w"), &environment);
         assert!(named.path.is_absolute() && named.dialect == dialect, "{named:?}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::*;
@@ -199,4 +200,43 @@ fn what_is_no_file_of_a_fitting_size_is_not_read() {
     std::fs::File::create(&file).unwrap().set_len(50 * 1024 * 1024).unwrap();
     assert!(told(&file).contains("big.json: is too large for a configuration file: 52428800 bytes"));
     assert!(told(&directory.path().join("none")).contains("cannot be read"));
+}
+
+const SAMPLES: [&str; 3] = [
+    "{\n  // c\n  \"mcpServers\": {\"a\": {\"args\": [1, -2.5e3, \"\\u00e4\\n\"], \"x\": null,},},\n}\n",
+    "# c\n[mcp_servers.\"a b\"]\nargs = ['x', \"\"\"y\n\"\"\"]\nenv = { K = 1979-05-27, L = nan }\n[[x.y]]\nz = 0x1f\n",
+    "# c\nextensions: &a\n  f:\n    - {k: 'v', \"l\": *b}\n    - |-\n      text\n    - !!str 5\n  ? k\n  : v\n<<: *a\n",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A text with damage is read or refused; a place that is told is inside of it, and what was read has its spans.
+    #[test]
+    fn damaged_texts_are_read_or_refused(
+        sample in 0..SAMPLES.len(),
+        cuts in proptest::collection::vec((any::<prop::sample::Index>(), "[ -~\n\t\räß]{0,3}", 0..4usize), 0..4),
+    ) {
+        let mut bytes = SAMPLES[sample].as_bytes().to_vec();
+        for (at, text, length) in cuts {
+            let start = at.index(bytes.len() + 1);
+            let end = (start + length).min(bytes.len());
+            bytes.splice(start..end, text.bytes());
+        }
+        for format in [Format::Json, Format::Jsonc, Format::Toml, Format::Yaml] {
+            match read_tolerant(&bytes, format) {
+                Ok((root, _)) => check_spans(&root, bytes.len()),
+                Err(problems) => {
+                    let offsets = problems.iter().filter_map(|problem| problem.at).map(|at| at.offset);
+                    prop_assert!(!problems.is_empty() && offsets.max() <= Some(bytes.len()));
+                }
+            }
+        }
+    }
+}
+
+fn check_spans(node: &Node, length: usize) {
+    assert!(node.at.offset <= node.end && node.end <= length, "{node:?}");
+    node.items().unwrap_or_default().iter().for_each(|item| check_spans(item, length));
+    node.members().unwrap_or_default().iter().for_each(|(_, value)| check_spans(value, length));
 }

@@ -114,13 +114,12 @@ impl Copies {
     fn use_or_start(&self, definition: &Definition) -> Result<Using, Reply> {
         let key = definition.key();
         let mut open = self.open();
-        let copy = match open.get(&key) {
-            Some(copy) => Arc::clone(copy),
-            None => {
-                let copy = Arc::new(self.start(definition, key.clone())?);
-                open.insert(key, Arc::clone(&copy));
-                copy
-            }
+        let copy = if let Some(copy) = open.get(&key) {
+            Arc::clone(copy)
+        } else {
+            let copy = Arc::new(self.start(definition, key.clone())?);
+            open.insert(key, Arc::clone(&copy));
+            copy
         };
         copy.usage().clients += 1;
         Ok(Using(copy))

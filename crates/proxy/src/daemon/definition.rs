@@ -135,7 +135,7 @@ impl Definition {
     /// Equal for definitions that may share a copy, and for no others.
     pub(super) fn key(&self) -> String {
         let whole = serde_json::to_vec(&self.whole).unwrap_or_default();
-        Sha256::digest(&whole).iter().map(|byte| format!("{byte:02x}")).collect()
+        STANDARD.encode(Sha256::digest(&whole))
     }
 
     /// The settings to run it with; `supervisor` is our own program. `None`: it makes no sense.
@@ -255,7 +255,7 @@ mod tests {
                 child: ChildConfig {
                     program: PathBuf::new(),
                     args: vec![],
-                    env: std::collections::BTreeMap::new(),
+                    env: BTreeMap::new(),
                     cwd: None,
                     supervise: None,
                 },

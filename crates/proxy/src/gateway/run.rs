@@ -13,7 +13,7 @@ use toolway_transport::{Failure, Outbound};
 use toolway_wire::{Id, Kind, UPSTREAM_ERROR};
 
 use super::config::GatewayConfig;
-use super::connection::Shared;
+use super::connection::{Face, Shared};
 use super::hub::{ClientEvent, Command, Done, Effect, Event, Hub, SessionOptions};
 use super::message::{Message, SessionId};
 use super::observe::Observer;
@@ -21,6 +21,9 @@ use super::outlet::{Outlet, outlet};
 use super::status::Status;
 use super::upstream::{Full, Upstream, UpstreamEvent, UpstreamId};
 
+/// What servers may ask of the gateway: all that it carries to its clients. Which client can answer is seen when a
+/// server asks; a server that asks for what nobody has is refused by name.
+const CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{},"context":{}},"roots":{"listChanged":true}}"#;
 /// Events that may wait for the hub, from clients and from servers each.
 const EVENTS: usize = 1024;
 /// Messages, and bytes of them, that may wait for one server besides what its own queue holds.
@@ -56,6 +59,8 @@ impl GatewayHandle {
 
     /// As [`GatewayHandle::start`], with somebody who hears what happens. Its tasks are the caller's to end.
     pub fn start_observed(config: GatewayConfig, shared: Shared, observer: Observer) -> Self {
+        let face = Face { capabilities: CAPABILITIES.to_owned(), ..Face::clone(&shared.face) };
+        let shared = shared.with_face(face);
         let (clients, from_clients) = mpsc::channel(EVENTS);
         let (commands, from_owner) = mpsc::channel(16);
         let (to_hub, from_servers) = mpsc::channel(EVENTS);

@@ -9,9 +9,9 @@ use crate::support::Rig;
 
 #[tokio::test]
 async fn another_user_is_turned_away_without_a_word() -> Result<()> {
-    let rig = Rig::with(Duration::from_secs(600), |_| Ok(4_000_000))?;
+    let rig = Rig::with(Duration::from_mins(10), |_| Ok(4_000_000))?;
     ensure!(rig.raw(b"{\"toolway\":\"0.1.0\",\"want\":\"status\"}\n").await?.is_empty());
-    let unknown = Rig::with(Duration::from_secs(600), |_| Err(std::io::Error::other("no credentials")))?;
+    let unknown = Rig::with(Duration::from_mins(10), |_| Err(std::io::Error::other("no credentials")))?;
     ensure!(unknown.raw(b"{\"toolway\":\"0.1.0\",\"want\":\"stop\"}\n").await?.is_empty());
     unknown.end(false).await?;
     rig.end(false).await

@@ -35,7 +35,7 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) fn new() -> Result<Self> {
-        Self::with(Duration::from_secs(600), peer_user)
+        Self::with(Duration::from_mins(10), peer_user)
     }
 
     pub(crate) fn with(idle: Duration, peer_user: PeerUser) -> Result<Self> {

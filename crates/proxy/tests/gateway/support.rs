@@ -66,11 +66,7 @@ impl Gate {
         let mut guard = GuardConfig::new(dir.path().to_path_buf());
         guard.read_back = ReadBack::Session;
         let guard = Arc::new(Guard::new(guard));
-        let face = Face {
-            capabilities: r#"{"elicitation":{},"sampling":{},"roots":{"listChanged":true}}"#.to_owned(),
-            ..Face::default()
-        };
-        let shared = Shared::new(Arc::clone(&guard), Arc::new(Eras::new(None)), face);
+        let shared = Shared::new(Arc::clone(&guard), Arc::new(Eras::new(None)), Face::default());
         let handle = GatewayHandle::start(settings(&guard, servers(&mark)?), shared);
         Ok(Self { handle, guard, mark, _dir: dir })
     }

@@ -189,6 +189,9 @@ pub(crate) fn chosen(servers: &Servers, name: &str) -> Result<Arc<ServerConfig>,
         }
         return Ok(config);
     }
+    for problem in servers.failed_files() {
+        writeln!(std::io::stderr().lock(), "error: {}", safe(&problem.to_string())).ok();
+    }
     let nearest = near(name, servers.names());
     let hint = match nearest.as_slice() {
         [] => known(servers),

@@ -221,7 +221,7 @@ mod tests {
             ("run", vec!["a b".into(), "--x=c d".into()])
         );
         let names: Vec<_> = target.child.env.keys().map(|name| name.to_string_lossy().into_owned()).collect();
-        assert_eq!(names, ["PATH", "T"]);
+        assert_eq!(names, ["PATH", "T", "TOOLWAY_DEPTH"]);
         assert_eq!(
             split_plainly(r#"C:\x "a b" "" c"#),
             Some(vec![r"C:\x".into(), "a b".into(), String::new(), "c".into()])

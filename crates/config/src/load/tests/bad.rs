@@ -93,9 +93,60 @@ fn names_that_differ_in_case_only() {
 }
 
 #[test]
+fn a_misspelled_wrapper_is_no_server() {
+    let machine = Machine::new(&[
+        ("typo.json", r#"{"mcpServer": {"s": {"command": "x"}}}"#),
+        ("bare.json", r#"{"mcp-server": {"command": "x"}}"#),
+    ]);
+    let named = |file: &str| LoadOptions { files: vec![machine.at(file)], ..LoadOptions::default() };
+    let typo = machine.load_with(&named("typo.json"));
+    assert!(typo.entries.is_empty() && typo.problems[0].to_string().contains("did you mean mcpServers"));
+    assert_eq!(machine.standings(&machine.load_with(&named("bare.json"))), ["mcp-server ready"]);
+}
+
+#[test]
 fn servers_under_another_clients_key_are_read_with_a_warning() {
     let machine = Machine::new(&[("home/.cursor/mcp.json", r#"{"servers": {"s": {"command": "x"}}}"#)]);
     let resolved = machine.load("user");
     assert_eq!(machine.standings(&resolved), ["s ready"]);
     assert!(!resolved.problems[0].is_error());
+}
+
+#[test]
+fn many_servers_and_many_variables_are_read() {
+    let servers: Vec<String> = (0..3_000).map(|n| format!("\"s{n}\": {{\"command\": \"x\"}}")).collect();
+    let variables: Vec<String> = (0..5_000).map(|n| format!("\"V{n}\": \"x\"")).collect();
+    let text = format!(
+        "{{\"mcpServers\": {{{}, \"big\": {{\"command\": \"x\", \"env\": {{{}}}}}}}}}",
+        servers.join(","),
+        variables.join(",")
+    );
+    let machine = Machine::new(&[("home/.cursor/mcp.json", &text)]);
+    let resolved = machine.load("user");
+    assert_eq!(resolved.entries.len(), 3_001);
+    assert!(resolved.entries.iter().all(|entry| entry.standing == Standing::Ready));
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_entry_is_read_or_refused_with_its_place(
+        members in proptest::collection::vec((0..14_usize, 0..12_usize), 0..6)
+    ) {
+        let names = ["command", "url", "args", "env", "headers", "type", "auth", "tools", "enabled", "disabled", "cwd",
+                     "roots", "envFile", "comand"];
+        let values = ["null", "true", "1", "\"x\"", "\"http://h\"", "\"${T}\"", "\"${\"", "[]", "[\"a\", 1]", "{}",
+                      "{\"A\": \"b\"}", "{\"A\": null}"];
+        let members: Vec<String> =
+            members.iter().map(|(name, value)| format!("\"{}\": {}", names[*name], values[*value])).collect();
+        let machine = Machine::new(&[("home/.cursor/mcp.json", &map("s", &format!("{{{}}}", members.join(","))))]);
+        let resolved = machine.load("user");
+        proptest::prop_assert_eq!(resolved.entries.len(), 1);
+        let entry = &resolved.entries[0];
+        if entry.standing == Standing::Invalid {
+            let told = resolved.problems.iter().filter(|problem| problem.is_error() && problem.at.is_some());
+            proptest::prop_assert!(told.count() > 0);
+        }
+        proptest::prop_assert!(entry.standing != Standing::Ready || entry.expand(&machine.environment).is_ok());
+    }
 }

@@ -91,7 +91,7 @@ pub fn retry(request: &[u8], responses: &[(&str, &[u8])], request_state: Option<
     let mut edits = Edits::new();
     match find(request, &[Step::Key("params")]) {
         Some(params) if request.get(params.start) == Some(&b'{') => {
-            edits.object(request, params, &remove, &set)
+            edits.object(request, params, &remove, &set);
         }
         _ => {
             if let Some(whole) = find(request, &[]) {

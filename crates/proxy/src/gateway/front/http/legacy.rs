@@ -65,8 +65,8 @@ pub(super) async fn post_batch(
         let text = "batches are not part of the protocol revision of this session";
         return answer::message(StatusCode::BAD_REQUEST, invalid(b"null", text));
     }
-    let requests = messages.iter().filter(|message| message.envelope.kind() == Kind::Request);
-    let Some(first) = requests.filter_map(|message| message.envelope.id()).next().cloned() else {
+    let mut requests = messages.iter().filter(|message| message.envelope.kind() == Kind::Request);
+    let Some(first) = requests.find_map(|message| message.envelope.id()).cloned() else {
         let taken = session.client.send_batch(messages).await;
         return answer::status(if taken { StatusCode::ACCEPTED } else { StatusCode::SERVICE_UNAVAILABLE });
     };
@@ -202,7 +202,7 @@ fn session(shared: &Shared, headers: &HeaderMap) -> Result<(String, Arc<HttpSess
         let known = |version: &ProtocolVersion| {
             version.era() == Era::Legacy && ProtocolVersion::KNOWN.contains(version)
         };
-        if version.filter(known).is_none() {
+        if !version.as_ref().is_some_and(known) {
             return refuse(StatusCode::BAD_REQUEST, "this MCP-Protocol-Version is not spoken here");
         }
     }

@@ -211,15 +211,13 @@ impl HttpSession {
 impl Table {
     /// A message that belongs to no request goes to the newest stream that is read, or waits for one.
     fn general(&mut self, data: Data) {
-        match self.general.iter().rev().find(|stream| stream.is_attached()) {
-            Some(stream) => stream.push(data, None),
-            None => {
-                if self.held.len() >= HELD {
-                    self.held.pop_front();
-                }
-                self.held.push_back(data);
-            }
+        if let Some(stream) = self.general.iter().rev().find(|stream| stream.is_attached()) {
+            return stream.push(data, None);
         }
+        if self.held.len() >= HELD {
+            self.held.pop_front();
+        }
+        self.held.push_back(data);
     }
 
     fn sweep(&mut self) {

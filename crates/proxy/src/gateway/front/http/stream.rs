@@ -129,7 +129,8 @@ impl Stream {
             return;
         }
         let untaken = state.last - state.taken;
-        if answers.is_none() && (untaken as usize >= KEPT_EVENTS || state.held >= KEPT_BYTES && untaken > 0) {
+        let many = untaken >= KEPT_EVENTS as u64 || (untaken > 0 && state.held >= KEPT_BYTES);
+        if answers.is_none() && many {
             tracing::debug!(
                 stream = self.number,
                 "a message was dropped: the client does not take its events"

@@ -63,7 +63,7 @@ async fn large_bodies_are_refused_whether_they_say_so_or_not() {
     assert_eq!(Peer::send(port, &announced).await.status, 413);
     let chunked = request("POST", port, &[("Transfer-Encoding", "chunked"), ("Content-Length", "")], "");
     let mut peer = Peer::open(port, &chunked).await;
-    let piece = [b"10000\r\n\"".as_slice(), &[b'x'; 0xFFFF], b"\r\n"].concat();
+    let piece = [b"10000\r\n\"".as_slice(), &vec![b'x'; 0xFFFF], b"\r\n"].concat();
     for _ in 0..17 {
         if !peer.more(&piece).await {
             break;

@@ -126,7 +126,7 @@ async fn a_stream_that_broke_goes_on_where_it_was() {
     assert_eq!(ids.len(), 4, "an empty first event, and three messages: {all}");
     let mut open = legacy.post(&call("2", "begin")).await;
     let begun = open.until("progress/1").await;
-    let id = begun.lines().filter_map(|line| line.strip_prefix("id: ")).next().unwrap().to_owned();
+    let id = begun.lines().find_map(|line| line.strip_prefix("id: ")).unwrap().to_owned();
     drop(open);
     let mut back = legacy.send("GET", &[("Last-Event-ID", &id)], "").await;
     assert_eq!(back.status, 200);

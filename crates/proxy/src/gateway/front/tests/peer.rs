@@ -1,5 +1,7 @@
 //! An HTTP client that says exactly what it is told, and reads an answer piece by piece.
 
+use std::fmt::Write as _;
+
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -21,7 +23,7 @@ pub(super) fn request(method: &str, port: u16, headers: &[(&str, &str)], body: &
     let mut text = format!("{method} /mcp HTTP/1.1\r\n");
     let has = |name: &str| headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
     if !has("host") {
-        text.push_str(&format!("Host: 127.0.0.1:{port}\r\n"));
+        write!(text, "Host: 127.0.0.1:{port}\r\n").unwrap();
     }
     if method == "POST" && !has("content-type") {
         text.push_str("Content-Type: application/json\r\n");
@@ -30,10 +32,10 @@ pub(super) fn request(method: &str, port: u16, headers: &[(&str, &str)], body: &
         text.push_str("Accept: application/json, text/event-stream\r\n");
     }
     if !body.is_empty() && !has("content-length") {
-        text.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        write!(text, "Content-Length: {}\r\n", body.len()).unwrap();
     }
     for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
-        text.push_str(&format!("{name}: {value}\r\n"));
+        write!(text, "{name}: {value}\r\n").unwrap();
     }
     format!("{text}\r\n{body}")
 }
@@ -59,7 +61,7 @@ impl Peer {
     }
 
     async fn fill(&mut self) -> bool {
-        let mut piece = [0; 16 << 10];
+        let mut piece = vec![0; 16 << 10];
         let read = timeout(SOON, self.stream.read(&mut piece)).await.expect("nothing came");
         let read = read.unwrap_or(0);
         self.buffer.extend_from_slice(&piece[..read]);
@@ -135,7 +137,7 @@ impl Peer {
 
     /// The other end closes the connection.
     pub(super) async fn is_closed(&mut self) -> bool {
-        let mut piece = [0; 1024];
+        let mut piece = vec![0; 1024];
         loop {
             match timeout(SOON, self.stream.read(&mut piece)).await {
                 Ok(Ok(0) | Err(_)) => return true,
