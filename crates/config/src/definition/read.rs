@@ -102,7 +102,6 @@ fn own_dialect(node: &Node) -> Dialect {
 }
 
 /// The members that an entry of Toolway's own files may have, in their own spelling.
-#[cfg(test)]
 pub(crate) fn own_members() -> Vec<&'static str> {
     let names = [&BOTH[..], &STDIO_ONLY, &REMOTE_ONLY, &options::KNOWN];
     names.concat().into_iter().chain([ORIGIN]).collect()
