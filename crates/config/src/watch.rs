@@ -65,6 +65,7 @@ impl Watch {
         let told = Told {
             signals: signals.clone(),
             files: Arc::downgrade(&files),
+            links: Arc::default(),
             stale: Arc::new(AtomicBool::new(true)),
         };
         let watching = Watching::new(told, settle);
@@ -91,6 +92,9 @@ impl Watch {
 struct Told {
     signals: SyncSender<Signal>,
     files: Weak<Mutex<Vec<PathBuf>>>,
+    /// The files and where their links led when the directories were last chosen. Busy directories tell much: what
+    /// concerns none of these is seen without asking the system.
+    links: Arc<Mutex<Vec<PathBuf>>>,
     /// A directory came or went: what watches it watches nothing any more.
     stale: Arc<AtomicBool>,
 }
@@ -104,7 +108,6 @@ impl Told {
     }
 
     fn event(&self, event: &notify::Result<notify::Event>) {
-        let Some(files) = self.files() else { return };
         let everything = [PathBuf::from("/")];
         let paths = match event {
             // Reading is no change.
@@ -112,7 +115,7 @@ impl Told {
             Ok(event) if !event.paths.is_empty() => event.paths.as_slice(),
             Ok(_) | Err(_) => everything.as_slice(),
         };
-        let links: Vec<PathBuf> = files.iter().flat_map(|file| chain(file)).collect();
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         let mut concerned = false;
         for path in paths {
             for link in links.iter().filter(|link| link.starts_with(path)) {
@@ -122,6 +125,7 @@ impl Told {
                 }
             }
         }
+        drop(links);
         if concerned && let Err(TrySendError::Disconnected(_)) = self.signals.try_send(Signal::Touched) {
             tracing::trace!("the watch is gone");
         }
@@ -205,7 +209,9 @@ impl Watching {
     /// tells of directories late, and a watch over one that was made again would be taken for the old one.
     fn directories(&mut self, files: &[PathBuf]) {
         for _ in 0..BURSTS {
-            let wanted: BTreeSet<PathBuf> = files.iter().flat_map(|file| directories(file)).collect();
+            let links: Vec<PathBuf> = files.iter().flat_map(|file| chain(file)).collect();
+            let wanted: BTreeSet<PathBuf> = links.iter().flat_map(|link| directories(link)).collect();
+            *self.told.links.lock().unwrap_or_else(PoisonError::into_inner) = links;
             let stale = self.told.stale.swap(false, Ordering::SeqCst);
             if wanted == self.directories && !stale {
                 return;
@@ -260,11 +266,8 @@ fn chain(file: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The directories in which a change of the file is seen: for each link on its way the nearest two that are there.
-fn directories(file: &Path) -> Vec<PathBuf> {
-    let above = |path: &PathBuf| -> Vec<PathBuf> {
-        let there = path.ancestors().skip(1).filter(|dir| dir.is_dir());
-        there.take(2).map(Path::to_path_buf).collect()
-    };
-    chain(file).iter().flat_map(above).collect()
+/// The directories in which a change of the file or link is seen: the nearest two that are there.
+fn directories(link: &Path) -> impl Iterator<Item = PathBuf> {
+    let there = link.ancestors().skip(1).filter(|dir| dir.is_dir());
+    there.take(2).map(Path::to_path_buf)
 }

@@ -51,3 +51,11 @@ pub use search::{
 pub use state::{ServerState, Stage};
 pub use status::Status;
 pub use upstream::{Full, Upstream, UpstreamEvent, UpstreamId};
+
+/// Waits until then; for ever where there is no time.
+async fn until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

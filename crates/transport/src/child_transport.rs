@@ -180,7 +180,7 @@ impl ChildTransport {
                 written = writing => Turn::Written(written),
                 read = stdout.read(buffer), if open => Turn::Read(read),
                 () = watch.ended(), if !self.exited => Turn::Exited,
-                () = sleep_until(ending.unwrap_or_else(Instant::now)), if ending.is_some() => Turn::TimeOver,
+                () = until(ending), if ending.is_some() => Turn::TimeOver,
             }
         };
         match turn {
@@ -236,6 +236,14 @@ impl ChildTransport {
                 },
             }
         }
+    }
+}
+
+/// Waits until then; for ever where there is no time.
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -42,11 +42,6 @@ pub fn members(json: &[u8], at: Range<usize>) -> Members<'_> {
     Members { json, next: if open { at.start + 1 } else { json.len() }, end: at.end }
 }
 
-/// The members of an object after the one whose value ends at `after`.
-pub fn rest_of_members(json: &[u8], after: usize) -> Members<'_> {
-    Members { json, next: after, end: json.len() }
-}
-
 /// The elements of the array that stands at `at`.
 pub fn elements(json: &[u8], at: Range<usize>) -> Elements<'_> {
     let open = json.get(at.start) == Some(&b'[');

@@ -65,7 +65,19 @@ impl Id {
 
     /// An integer id.
     pub fn from_number(number: u64) -> Self {
-        Self { raw: Text::new(number.to_string().as_bytes()), canonical: None }
+        let mut bytes = [b'0'; 20];
+        let (mut from, mut rest) = (bytes.len(), number);
+        loop {
+            from -= 1;
+            if let Some(byte) = bytes.get_mut(from) {
+                *byte = b'0' + (rest % 10) as u8;
+            }
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        Self { raw: Text::new(bytes.get(from..).unwrap_or_default()), canonical: None }
     }
 
     /// `raw` with its quotes; `decoded` when an escape makes the value differ from the spelling.
@@ -192,6 +204,13 @@ mod tests {
 
     fn id(json: &str) -> Id {
         Id::from_json(json.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_spelled_in_decimal() {
+        for number in [0, 7, 10, 1 << 53, u64::MAX] {
+            assert_eq!(Id::from_number(number).raw(), number.to_string().as_bytes());
+        }
     }
 
     #[test]

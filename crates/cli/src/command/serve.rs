@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -123,8 +124,12 @@ impl Gateway {
             drain: self.serving.drain,
             record: self.serving.record.take(),
         };
+        // In a task of its own: each time that this one is woken, the runtime asks the system for events once more.
+        let served = handle.clone();
+        let mut session = JoinSet::new();
+        session.spawn(async move { serve_stdio(&served, &front, input, output, outside).await });
         let ending = tokio::select! {
-            ending = serve_stdio(&handle, &front, input, output, outside) => ending,
+            ended = session.join_next() => ended.and_then(Result::ok).unwrap_or(Ending::UpstreamEnded),
             never = watching.run(&self, &handle) => match never {},
         };
         ended.await;

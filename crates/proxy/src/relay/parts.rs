@@ -165,7 +165,9 @@ fn put(bytes: &[u8], batch: &mut Vec<u8>, flatten: bool, out: &mut impl Write) -
 }
 
 pub(crate) fn flatten_in_place(bytes: &mut [u8]) {
-    for byte in bytes {
+    // Nearly all messages have none.
+    let first = memchr::memchr2(b'\n', b'\r', bytes).unwrap_or(bytes.len());
+    for byte in bytes.iter_mut().skip(first) {
         if matches!(*byte, b'\n' | b'\r') {
             *byte = b' ';
         }

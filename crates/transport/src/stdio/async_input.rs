@@ -5,11 +5,13 @@ use std::io::{self, Read};
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::sync::mpsc;
+#[cfg(unix)]
+use tokio::task::coop::cooperative;
 
 use super::CHUNK_BYTES;
 use super::blocking::{Input, standard_input};
 #[cfg(unix)]
-use super::descriptor::watch;
+use super::descriptor::{is_emptied_by_a_short_read, watch};
 use super::descriptor::{Access, Direction, access};
 
 /// How many chunks the reading thread is ahead.
@@ -39,11 +41,13 @@ impl AsyncInput {
 
     /// Any file, pipe or socket.
     pub fn open(file: File) -> io::Result<Self> {
+        #[cfg(unix)]
+        let emptied = is_emptied_by_a_short_read(&file);
         let source = match access(file, Direction::In)? {
             #[cfg(unix)]
-            Access::Pipe(file) => Source::Pipe(Ready::new(file)?),
+            Access::Pipe(file) => Source::Pipe(Ready::new(file, emptied)?),
             #[cfg(unix)]
-            Access::Socket(file) => Source::Socket(Ready::new(file)?),
+            Access::Socket(file) => Source::Socket(Ready::new(file, false)?),
             Access::Blocking(file) => Source::Thread(Ahead::start(file)?),
         };
         Ok(Self { source })
@@ -54,9 +58,9 @@ impl AsyncInput {
     pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.source {
             #[cfg(unix)]
-            Source::Pipe(ready) => ready.read(|mut file| file.read(buffer)).await,
+            Source::Pipe(ready) => ready.read(buffer.len(), |mut file| file.read(buffer)).await,
             #[cfg(unix)]
-            Source::Socket(ready) => ready.read(|file| receive(file, buffer)).await,
+            Source::Socket(ready) => ready.read(buffer.len(), |file| receive(file, buffer)).await,
             Source::Thread(ahead) => ahead.read(buffer).await,
         }
     }
@@ -68,15 +72,21 @@ struct Ready {
     file: tokio::io::unix::AsyncFd<File>,
     /// The end of a pipe that was closed before it was opened again is told by a read only, never by an event.
     tried: bool,
+    /// A read that does not fill the buffer has emptied it: the next one waits for an event, and need not be tried.
+    emptied: bool,
 }
 
 #[cfg(unix)]
 impl Ready {
-    fn new(file: File) -> io::Result<Self> {
-        Ok(Self { file: watch(file, Direction::In)?, tried: false })
+    fn new(file: File, emptied: bool) -> io::Result<Self> {
+        Ok(Self { file: watch(file, Direction::In)?, tried: false, emptied })
     }
 
-    async fn read(&mut self, mut read: impl FnMut(&File) -> io::Result<usize>) -> io::Result<usize> {
+    async fn read(
+        &mut self,
+        room: usize,
+        mut read: impl FnMut(&File) -> io::Result<usize>,
+    ) -> io::Result<usize> {
         if !self.tried {
             self.tried = true;
             match read(self.file.get_ref()) {
@@ -85,9 +95,17 @@ impl Ready {
             }
         }
         loop {
-            match self.file.async_io(tokio::io::Interest::READABLE, |file| read(file)).await {
-                Err(error) if transient(&error) => {}
-                result => return result,
+            let mut ready = cooperative(self.file.readable()).await?;
+            match ready.try_io(|file| read(file.get_ref())) {
+                Ok(Err(error)) if transient(&error) => {}
+                Ok(Ok(count)) => {
+                    if self.emptied && (1..room).contains(&count) {
+                        ready.clear_ready();
+                    }
+                    return Ok(count);
+                }
+                Ok(result) => return result,
+                Err(_) => {}
             }
         }
     }

@@ -59,6 +59,18 @@ fn reopen(_file: &File, _direction: Direction) -> Option<File> {
     None
 }
 
+/// A read that takes less than it could has taken all: so it is with a pipe, unless it keeps packets apart.
+#[cfg(target_os = "linux")]
+pub(super) fn is_emptied_by_a_short_read(pipe: &File) -> bool {
+    use rustix::fs::{OFlags, fcntl_getfl};
+    fcntl_getfl(pipe).is_ok_and(|flags| !flags.contains(OFlags::DIRECT))
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(super) fn is_emptied_by_a_short_read(_pipe: &File) -> bool {
+    false
+}
+
 /// Waits for a descriptor by events. A tokio runtime with I/O must be entered.
 #[cfg(unix)]
 #[expect(

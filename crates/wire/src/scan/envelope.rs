@@ -55,9 +55,17 @@ impl Size {
 }
 
 /// One message: what was found in it. Offsets count from the first byte fed to the scanner.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the message")]
+///
+/// It is moved often and looked at rarely: it is one pointer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Envelope {
+    pub(super) facts: Box<Facts>,
+}
+
+/// What was found.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the message")]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Facts {
     pub(super) kind: Kind,
     pub(super) id: IdField,
     pub(super) version_ok: bool,
@@ -82,6 +90,10 @@ pub struct Envelope {
     pub(super) result: Range<u64>,
     pub(super) params: Range<u64>,
     pub(super) error: Range<u64>,
+    pub(super) id_at: Range<u64>,
+    pub(super) name_at: Range<u64>,
+    pub(super) meta_at: Range<u64>,
+    pub(super) token_at: Range<u64>,
 }
 
 /// A short text, kept in `fields`.
@@ -94,17 +106,17 @@ pub(super) struct Field {
 impl Envelope {
     /// What the message is.
     pub fn kind(&self) -> Kind {
-        self.kind
+        self.facts.kind
     }
 
     /// The `id` member.
     pub fn id_field(&self) -> &IdField {
-        &self.id
+        &self.facts.id
     }
 
     /// The id, where it is a string, a number or `null`.
     pub fn id(&self) -> Option<&Id> {
-        match &self.id {
+        match &self.facts.id {
             IdField::Value(id) => Some(id),
             _ => None,
         }
@@ -112,113 +124,158 @@ impl Envelope {
 
     /// `method`, at most 1,024 bytes of it.
     pub fn method(&self) -> Option<&str> {
-        self.text(self.method)
+        self.text(self.facts.method)
     }
 
     /// `params.name` (the tool or prompt), at most 1,024 bytes of it.
     pub fn name(&self) -> Option<&str> {
-        self.text(self.name)
+        self.text(self.facts.name)
     }
 
     /// `params.uri`, at most 8,192 bytes of it.
     pub fn uri(&self) -> Option<&str> {
-        self.text(self.uri)
+        self.text(self.facts.uri)
     }
 
     /// `params.requestId`, which `notifications/cancelled` names.
     pub fn request_id(&self) -> Option<&Id> {
-        self.request_id.as_ref()
+        self.facts.request_id.as_ref()
     }
 
     /// `params._meta["io.modelcontextprotocol/protocolVersion"]`, or the `protocolVersion` of `params` or `result`.
     pub fn protocol_version(&self) -> Option<&str> {
-        self.text(self.protocol_version)
+        self.text(self.facts.protocol_version)
     }
 
     /// `result.resultType`.
     pub fn result_type(&self) -> Option<&str> {
-        self.text(self.result_type)
+        self.text(self.facts.result_type)
     }
 
     /// `result.isError`, where it is a boolean.
     pub fn is_error(&self) -> Option<bool> {
-        self.is_error
+        self.facts.is_error
     }
 
     /// `result.nextCursor` is there and not `null`: more pages follow.
     pub fn has_next_cursor(&self) -> bool {
-        self.next_cursor
+        self.facts.next_cursor
     }
 
     /// `result.structuredContent` is there.
     pub fn has_structured_content(&self) -> bool {
-        self.structured
+        self.facts.structured
     }
 
     /// The message used JSON that RFC 8259 does not allow but some servers send.
     pub fn is_lax(&self) -> bool {
-        self.lax
+        self.facts.lax
     }
 
     /// Every byte is below 0x80.
     pub fn is_ascii(&self) -> bool {
-        self.ascii
+        self.facts.ascii
     }
 
     /// `"jsonrpc":"2.0"` is there.
     pub fn has_version(&self) -> bool {
-        self.version_ok
+        self.facts.version_ok
     }
 
     /// The size.
     pub fn size(&self) -> Size {
-        self.size
+        self.facts.size
     }
 
     /// Where the message's object stands.
     pub fn span(&self) -> Range<u64> {
-        self.span.clone()
+        self.facts.span.clone()
     }
 
     /// Where the value of `result` stands.
     pub fn result_span(&self) -> Option<Range<u64>> {
-        (!self.result.is_empty()).then(|| self.result.clone())
+        (!self.facts.result.is_empty()).then(|| self.facts.result.clone())
     }
 
     /// Where the value of `params` stands.
     pub fn params_span(&self) -> Option<Range<u64>> {
-        (!self.params.is_empty()).then(|| self.params.clone())
+        (!self.facts.params.is_empty()).then(|| self.facts.params.clone())
     }
 
     /// Where the value of `error` stands.
     pub fn error_span(&self) -> Option<Range<u64>> {
-        (!self.error.is_empty()).then(|| self.error.clone())
+        (!self.facts.error.is_empty()).then(|| self.facts.error.clone())
+    }
+
+    /// Where the value of `id` stands.
+    pub fn id_span(&self) -> Option<Range<u64>> {
+        (!self.facts.id_at.is_empty()).then(|| self.facts.id_at.clone())
+    }
+
+    /// Where the value of `params.name` stands.
+    pub fn name_span(&self) -> Option<Range<u64>> {
+        (!self.facts.name_at.is_empty()).then(|| self.facts.name_at.clone())
+    }
+
+    /// Where the value of `params._meta` stands.
+    pub fn meta_span(&self) -> Option<Range<u64>> {
+        (!self.facts.meta_at.is_empty()).then(|| self.facts.meta_at.clone())
+    }
+
+    /// Where the value of `params._meta.progressToken` stands.
+    pub fn token_span(&self) -> Option<Range<u64>> {
+        (!self.facts.token_at.is_empty()).then(|| self.facts.token_at.clone())
     }
 
     /// The same message after a change of its bytes: with this id, with this `params.name` where one is given, and with
     /// `params` standing there. The other spans are not known any more.
     #[must_use]
     pub fn readdressed(mut self, id: Id, name: Option<&str>, params: Range<u64>) -> Self {
-        self.id = IdField::Value(id);
-        if let (Some(name), Ok(start)) = (name, u32::try_from(self.fields.len()))
+        let facts = &mut *self.facts;
+        facts.id = IdField::Value(id);
+        // The name is what was kept last, as a rule: the new one takes its place, which needs no memory.
+        if let (Some(_), Some(old)) = (name, facts.name)
+            && old.end as usize == facts.fields.len()
+        {
+            facts.fields.truncate(old.start as usize);
+        }
+        if let (Some(name), Ok(start)) = (name, u32::try_from(facts.fields.len()))
             && let Ok(length) = u32::try_from(name.len())
         {
-            self.fields.extend_from_slice(name.as_bytes());
-            self.name = Some(Field { start, end: start + length });
+            facts.fields.extend_from_slice(name.as_bytes());
+            facts.name = Some(Field { start, end: start + length });
         }
-        (self.params, self.span, self.result, self.error) = (params, 0..0, 0..0, 0..0);
+        facts.params = params;
+        for span in [
+            &mut facts.span,
+            &mut facts.result,
+            &mut facts.error,
+            &mut facts.id_at,
+            &mut facts.name_at,
+            &mut facts.meta_at,
+            &mut facts.token_at,
+        ] {
+            *span = 0..0;
+        }
         self
     }
 
     fn text(&self, field: Option<Field>) -> Option<&str> {
         let field = field?;
-        std::str::from_utf8(self.fields.get(field.start as usize..field.end as usize)?).ok()
+        std::str::from_utf8(self.facts.fields.get(field.start as usize..field.end as usize)?).ok()
     }
+}
 
+impl Facts {
     pub(super) fn clear(&mut self) {
         let mut fields = std::mem::take(&mut self.fields);
         fields.clear();
         *self = Self { fields, ..Self::default() };
+    }
+
+    /// `params` begins: what was found in one before it does not count.
+    pub(super) fn begin_params(&mut self) {
+        (self.name_at, self.meta_at, self.token_at) = (0..0, 0..0, 0..0);
     }
 
     pub(super) fn judge(&mut self) {

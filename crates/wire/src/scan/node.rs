@@ -19,6 +19,7 @@ pub(super) enum Node {
     RequestId,
     ProtocolVersion,
     ParamsMeta,
+    ProgressToken,
     IsError,
     ResultType,
     NextCursor,
@@ -57,7 +58,11 @@ impl Node {
                 b"_meta" => Self::ParamsMeta,
                 _ => Self::Skip,
             },
-            Self::ParamsMeta if name == b"io.modelcontextprotocol/protocolVersion" => Self::ProtocolVersion,
+            Self::ParamsMeta => match name {
+                b"io.modelcontextprotocol/protocolVersion" => Self::ProtocolVersion,
+                b"progressToken" => Self::ProgressToken,
+                _ => Self::Skip,
+            },
             Self::Result => match name {
                 b"content" => Self::Content,
                 b"isError" => Self::IsError,

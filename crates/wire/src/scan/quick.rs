@@ -1,7 +1,7 @@
 //! Owns the quick look at a small, plain message that is wholly there. It says what the general scanner would say, or
 //! nothing: anything that is not plain (escapes in names, bytes beyond ASCII, media, batches, faults) is left to it.
 
-use super::envelope::{Envelope, Field, IdField};
+use super::envelope::{Envelope, Facts, Field, IdField};
 use crate::id::Id;
 
 /// Longer messages gain nothing from a quick look.
@@ -43,22 +43,26 @@ pub(super) fn look(bytes: &[u8], envelope: &mut Envelope) -> Option<()> {
     if bytes.len() > LONGEST || bytes.first() != Some(&b'{') {
         return None;
     }
+    let facts = &mut *envelope.facts;
     let mut cursor = Cursor { bytes, at: 1, extra: 0, media: false };
     cursor.each_member(|cursor, name| {
         let start = cursor.at;
         let span = |end: usize| start as u64..end as u64;
         match name {
-            b"jsonrpc" => envelope.version_ok = cursor.text()? == b"2.0",
-            b"id" => envelope.id = IdField::Value(cursor.id()?),
-            b"method" => envelope.method = Some(keep(&mut envelope.fields, cursor.text()?, 1024)?),
+            b"jsonrpc" => facts.version_ok = cursor.text()? == b"2.0",
+            b"id" => {
+                facts.id = IdField::Value(cursor.id()?);
+                facts.id_at = span(cursor.at);
+            }
+            b"method" => facts.method = Some(keep(&mut facts.fields, cursor.text()?, 1024)?),
             b"params" => {
-                params(cursor, envelope)?;
-                envelope.params = span(cursor.at);
+                params(cursor, facts)?;
+                facts.params = span(cursor.at);
             }
             b"result" => {
-                result(cursor, envelope)?;
-                envelope.result = span(cursor.at);
-                envelope.has_result = true;
+                result(cursor, facts)?;
+                facts.result = span(cursor.at);
+                facts.has_result = true;
             }
             b"error" => {
                 // `null` has a meaning of its own.
@@ -66,8 +70,8 @@ pub(super) fn look(bytes: &[u8], envelope: &mut Envelope) -> Option<()> {
                     return None;
                 }
                 cursor.skip()?;
-                envelope.error = span(cursor.at);
-                envelope.has_error = true;
+                facts.error = span(cursor.at);
+                facts.has_error = true;
             }
             _ => cursor.skip()?,
         }
@@ -78,32 +82,32 @@ pub(super) fn look(bytes: &[u8], envelope: &mut Envelope) -> Option<()> {
     if !after.iter().all(|byte| is_space(*byte)) {
         return None;
     }
-    envelope.span = 0..end as u64;
-    envelope.size.chars = end as u64 - cursor.extra;
-    envelope.ascii = true;
-    envelope.judge();
+    facts.span = 0..end as u64;
+    facts.size.chars = end as u64 - cursor.extra;
+    facts.ascii = true;
+    facts.judge();
     Some(())
 }
 
-fn params(cursor: &mut Cursor<'_>, envelope: &mut Envelope) -> Option<()> {
+fn params(cursor: &mut Cursor<'_>, facts: &mut Facts) -> Option<()> {
+    facts.begin_params();
     if cursor.peek()? != b'{' {
         return cursor.skip();
     }
     cursor.at += 1;
     cursor.each_member(|cursor, name| {
+        let start = cursor.at;
         match name {
-            b"name" => envelope.name = Some(keep(&mut envelope.fields, cursor.text()?, 1024)?),
-            b"uri" => envelope.uri = Some(keep(&mut envelope.fields, cursor.text()?, 8192)?),
-            b"requestId" => envelope.request_id = Some(cursor.id()?),
+            b"name" => {
+                facts.name = Some(keep(&mut facts.fields, cursor.text()?, 1024)?);
+                facts.name_at = start as u64..cursor.at as u64;
+            }
+            b"uri" => facts.uri = Some(keep(&mut facts.fields, cursor.text()?, 8192)?),
+            b"requestId" => facts.request_id = Some(cursor.id()?),
             b"protocolVersion" => return None,
             b"_meta" => {
-                let start = cursor.at;
-                cursor.skip()?;
-                // A modern request names its version there.
-                let meta = cursor.bytes.get(start..cursor.at)?;
-                if memchr::memmem::find(meta, b"protocolVersion").is_some() {
-                    return None;
-                }
+                meta(cursor, facts)?;
+                facts.meta_at = start as u64..cursor.at as u64;
             }
             _ => cursor.skip()?,
         }
@@ -111,7 +115,26 @@ fn params(cursor: &mut Cursor<'_>, envelope: &mut Envelope) -> Option<()> {
     })
 }
 
-fn result(cursor: &mut Cursor<'_>, envelope: &mut Envelope) -> Option<()> {
+fn meta(cursor: &mut Cursor<'_>, facts: &mut Facts) -> Option<()> {
+    facts.token_at = 0..0;
+    if cursor.peek()? != b'{' {
+        return cursor.skip();
+    }
+    cursor.at += 1;
+    cursor.each_member(|cursor, name| {
+        let start = cursor.at;
+        cursor.skip()?;
+        match name {
+            b"progressToken" => facts.token_at = start as u64..cursor.at as u64,
+            // A modern request names its version there.
+            b"io.modelcontextprotocol/protocolVersion" => return None,
+            _ => {}
+        }
+        Some(())
+    })
+}
+
+fn result(cursor: &mut Cursor<'_>, facts: &mut Facts) -> Option<()> {
     if cursor.peek()? != b'{' {
         return None;
     }
@@ -128,10 +151,10 @@ fn result(cursor: &mut Cursor<'_>, envelope: &mut Envelope) -> Option<()> {
             b"isError" => {
                 let error = cursor.peek()? == b't';
                 cursor.word(if error { b"true" } else { b"false" })?;
-                envelope.is_error = Some(error);
+                facts.is_error = Some(error);
             }
             b"structuredContent" => {
-                envelope.structured = true;
+                facts.structured = true;
                 cursor.skip()?;
             }
             b"resultType" | b"nextCursor" | b"protocolVersion" => return None,

@@ -1,6 +1,6 @@
 //! Owns the watcher: lexer events in, envelopes out. It follows names only where they matter; elsewhere it counts.
 
-use super::envelope::{Envelope, Field, IdField, Kind, Size};
+use super::envelope::{Envelope, Facts, Field, IdField, Kind, Size};
 use super::node::Node;
 use super::scalar::{Catch, Scalar, cut};
 use super::{MAX_BATCH, Verdict};
@@ -92,7 +92,7 @@ impl Watcher {
         self.catch.cap = 0;
         self.chars = 0;
         self.counter = CharCounter::default();
-        self.current.clear();
+        self.current.facts.clear();
         self.stranger = None;
         if self.batch {
             self.members = Vec::new();
@@ -123,12 +123,12 @@ impl Watcher {
                 return Verdict::NotRpc(NO_MEMBER);
             }
             for member in &mut self.members {
-                member.lax = lax;
+                member.facts.lax = lax;
             }
             return Verdict::Batch { members: &self.members, strangers: self.strangers };
         }
-        self.current.lax = lax;
-        if self.current.kind == Kind::Stranger {
+        self.current.facts.lax = lax;
+        if self.current.facts.kind == Kind::Stranger {
             return Verdict::NotRpc("the members of a JSON-RPC 2.0 message are not there");
         }
         Verdict::Message(&self.current)
@@ -164,16 +164,26 @@ impl Watcher {
         match self.node {
             Node::Skip if self.outside() => self.strange_member(),
             Node::Result => {
-                self.current.result = at..at;
-                self.current.has_result = true;
-                self.current.null_result = false;
+                self.current.facts.result = at..at;
+                self.current.facts.has_result = true;
+                self.current.facts.null_result = false;
             }
             Node::Error => {
-                self.current.error = at..at;
-                self.current.has_error = true;
+                self.current.facts.error = at..at;
+                self.current.facts.has_error = true;
             }
-            Node::Params => self.current.params = at..at,
-            Node::StructuredContent => self.current.structured = true,
+            Node::Params => {
+                self.current.facts.begin_params();
+                self.current.facts.params = at..at;
+            }
+            Node::Id => self.current.facts.id_at = at..at,
+            Node::Name => self.current.facts.name_at = at..at,
+            Node::ParamsMeta => {
+                self.current.facts.meta_at = at..at;
+                self.current.facts.token_at = 0..0;
+            }
+            Node::ProgressToken => self.current.facts.token_at = at..at,
+            Node::StructuredContent => self.current.facts.structured = true,
             _ => {}
         }
     }
@@ -183,14 +193,18 @@ impl Watcher {
     fn end_value(&mut self, end: u64, null: bool) {
         match self.node {
             Node::Result => {
-                self.current.result.end = end;
-                self.current.null_result = null;
+                self.current.facts.result.end = end;
+                self.current.facts.null_result = null;
             }
             Node::Error => {
-                self.current.error.end = end;
-                self.current.has_error = !null;
+                self.current.facts.error.end = end;
+                self.current.facts.has_error = !null;
             }
-            Node::Params => self.current.params.end = end,
+            Node::Params => self.current.facts.params.end = end,
+            Node::Id => self.current.facts.id_at.end = end,
+            Node::Name => self.current.facts.name_at.end = end,
+            Node::ParamsMeta => self.current.facts.meta_at.end = end,
+            Node::ProgressToken => self.current.facts.token_at.end = end,
             _ => {}
         }
     }
@@ -225,19 +239,19 @@ impl Watcher {
             decoded: catch.escaped.then_some(catch.decoded.as_slice()),
             overflow: catch.overflow,
         };
-        self.current.take(self.node, scalar, &mut self.block);
+        self.current.facts.take(self.node, scalar, &mut self.block);
         self.catch = catch;
     }
 
     fn end_message(&mut self, end: u64) {
-        self.current.span.end = end;
-        self.current.size.chars = self.chars;
-        self.current.ascii = self.ascii;
-        self.current.judge();
+        self.current.facts.span.end = end;
+        self.current.facts.size.chars = self.chars;
+        self.current.facts.ascii = self.ascii;
+        self.current.facts.judge();
         if !self.batch {
             return;
         }
-        if self.current.kind == Kind::Stranger {
+        if self.current.facts.kind == Kind::Stranger {
             self.count_stranger();
         } else if self.members.len() + self.strangers >= MAX_BATCH {
             self.stranger = Some(TOO_MANY);
@@ -256,8 +270,8 @@ impl Watcher {
             }
             return;
         }
-        self.current.clear();
-        self.current.span = at..at;
+        self.current.facts.clear();
+        self.current.facts.span = at..at;
         self.ascii = true;
         self.chars = 1;
         self.node = Node::Message;
@@ -289,9 +303,9 @@ impl Sink for Watcher {
         self.chars += 1;
         self.begin_value(at);
         match self.node {
-            Node::Id => self.current.id = IdField::WrongType,
-            Node::Method => self.current.wrong_method = true,
-            Node::NextCursor => self.current.next_cursor = true,
+            Node::Id => self.current.facts.id = IdField::WrongType,
+            Node::Method => self.current.facts.wrong_method = true,
+            Node::NextCursor => self.current.facts.next_cursor = true,
             _ => {}
         }
         if self.node == Node::Skip {
@@ -331,7 +345,7 @@ impl Sink for Watcher {
         }
         if container == Container::Object && self.node.is_block() {
             if self.block.media {
-                let Size { media_chars, media_bytes, .. } = &mut self.current.size;
+                let Size { media_chars, media_bytes, .. } = &mut self.current.facts.size;
                 *media_chars += self.block.chars;
                 *media_bytes += (self.block.chars * 3 / 4).saturating_sub(self.block.padding.min(2));
             }
@@ -384,7 +398,7 @@ impl Sink for Watcher {
         let cap = self.node.kept_bytes();
         if cap > 0 {
             let (raw, overflow) = cut(run.bytes, cap);
-            self.current.take(
+            self.current.facts.take(
                 self.node,
                 Scalar { string: true, raw, decoded: None, overflow },
                 &mut self.block,
@@ -466,7 +480,7 @@ impl Sink for Watcher {
         let cap = self.node.kept_bytes();
         if cap > 0 {
             let (raw, overflow) = cut(bytes, cap);
-            self.current.take(
+            self.current.facts.take(
                 self.node,
                 Scalar { string: false, raw, decoded: None, overflow },
                 &mut self.block,
@@ -505,7 +519,7 @@ impl Sink for Watcher {
     }
 }
 
-impl Envelope {
+impl Facts {
     /// Notes the scalar at a place.
     #[inline]
     fn take(&mut self, node: Node, scalar: Scalar<'_>, block: &mut Block) {

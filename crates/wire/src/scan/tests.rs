@@ -137,6 +137,28 @@ fn spans_name_the_bytes() {
     };
     assert_eq!(cut(found.result_span().unwrap()), r#"{"a":[1]}"#);
     assert_eq!(cut(found.span()), json.trim());
+    assert_eq!(cut(found.id_span().unwrap()), "1");
+    assert_eq!(found.name_span(), None);
+
+    // Quickly, slowly, and with names that are spelled with escapes.
+    for (key, end) in [("name", ""), ("name", ",\"x\":\"é\""), ("n\\u0061me", "")] {
+        let json = format!(
+            r#"{{"params":{{"_meta":{{"progressToken":5}}}},"params":{{"{key}":"first","_meta" : {{"a":{{"progressToken":0}},"progressToken": ["t"] }},"{key}":"b" }},"id" : "i","method":"m","jsonrpc":"2.0"{end}}}"#
+        );
+        let mut scanner = Scanner::new();
+        let Verdict::Message(found) = scanner.whole(json.as_bytes()) else { panic!("{json}") };
+        let cut = |range: Option<std::ops::Range<u64>>| {
+            let range = range.unwrap();
+            json.get(usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap()).unwrap()
+        };
+        assert_eq!((cut(found.id_span()), cut(found.name_span())), (r#""i""#, r#""b""#));
+        assert_eq!(cut(found.token_span()), r#"["t"]"#);
+        assert!(cut(found.meta_span()).starts_with(r#"{"a""#), "{json}");
+    }
+    let found = envelope(
+        r#"{"params":{"name":"x","_meta":{"progressToken":5}},"params":{},"id":1,"method":"m","jsonrpc":"2.0"}"#,
+    );
+    assert_eq!((found.name_span(), found.meta_span(), found.token_span()), (None, None, None));
 }
 
 #[test]
@@ -272,7 +294,7 @@ proptest::proptest! {
         parts in proptest::collection::vec(proptest::sample::select(vec![
             r#"{"jsonrpc":"2.0","#, r#""jsonrpc":"2.0""#, r#""id":1"#, r#""id":"a""#, r#""id":null"#, r#""id":1.50"#, r#""id":-0"#, r#""id":01"#, r#""id":"\u0061""#,
             r#""method":"tools/call""#, r#""method":5"#, r#""params":{"name":"x","uri":"u","arguments":{"a":[1,{"b":null}]}}"#, r#""params":[1]"#,
-            r#""params":{"requestId":7,"_meta":{"progressToken":1}}"#, r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#, r#""params":{"name":5}"#,
+            r#""params":{"requestId":7,"_meta":{"progressToken":1}}"#, r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#, r#""params":{"name":5}"#, r#""params":{"_meta":{"progressToken":"t","x":{}},"name":"y","_meta":{}}"#, r#""params": { "name" : "x", "_meta" : 5 } "#,
             r#""result":{}"#, r#""result":null"#, r#""result":{"isError":true,"content":[{"type":"text","text":"a\/b\n\"c\\"}]}"#, r#""result":{"content":[{"type":"image","data":"AAA="}]}"#,
             r#""result":{"structuredContent":{"a":1.5e3},"x":[]}"#, r#""result":{"nextCursor":null}"#, r#""result":{"isError":"x"}"#, r#""error":{"code":-1,"message":"m"}"#, r#""error":null"#,
             ",", ",", ",", "}", "}", "{", " ", "\t", "[", "]", "é", "\u{7f}", "\u{1}", "tru", "-", "1.", "x",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::Receiver;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 use toolway_guard::{Guard, Intake};
 use toolway_transport::{AsyncInput, AsyncOutput, Payload};
 use toolway_wire::{LineSplitter, Piece, UPSTREAM_ERROR, error_response};
@@ -16,6 +16,7 @@ use super::admit::{Admitted, admit};
 use crate::gateway::hub::SessionOptions;
 use crate::gateway::message::{ClientMessage, Message};
 use crate::gateway::run::{ClientSession, GatewayHandle};
+use crate::gateway::until;
 use crate::record::{Direction, Recorder};
 use crate::relay::{Ending, Line, Outbox, Outside, Part, signal_text, utf8};
 use owed::Owed;
@@ -74,7 +75,7 @@ pub async fn serve_stdio(
             more = session.client.outlet.receive(&mut arrived), if room => Event::Messages(more),
             () = session.client.ready(), if waits => Event::Room,
             read = input.read(&mut buffer), if reads => Event::Input(read),
-            () = sleep_until(drain_until.unwrap_or_else(Instant::now)), if drain_until.is_some() => Event::Drained,
+            () = until(drain_until), if drain_until.is_some() => Event::Drained,
         };
         let ended = match event {
             Event::Input(Ok(length)) => session.chunk(buffer.get(..length).unwrap_or_default()),
@@ -207,7 +208,12 @@ impl<'a> Session<'a> {
             Admitted::Refused(answers) => self.refuse(answers),
             Admitted::One(message) => {
                 self.owed.note(std::slice::from_ref(&message));
-                self.stuck.push_back(Stuck::One(message));
+                if !self.stuck.is_empty() {
+                    self.stuck.push_back(Stuck::One(message));
+                } else if let Err(message) = self.client.try_send(message) {
+                    self.stuck.push_back(Stuck::One(message));
+                    return;
+                }
             }
             Admitted::Batch(messages, answers) => {
                 self.refuse(answers);

@@ -107,6 +107,11 @@ impl Lists {
         Some(known)
     }
 
+    /// There is a tool of that exposed name.
+    fn has_tool(&mut self, exposed: &str) -> bool {
+        self.tools.contains_key(exposed) || self.tool(exposed).is_some()
+    }
+
     /// The prompt of that exposed name.
     pub(super) fn prompt(&mut self, exposed: &str) -> Option<Known> {
         self.find(ListKind::Prompts, exposed)
@@ -249,7 +254,7 @@ impl Hub {
     fn is_unknown(&mut self, message: &Message) -> bool {
         let name = message.envelope.name().unwrap_or_default();
         match message.envelope.method() {
-            Some("tools/call") => self.lists.tool(name).is_none() && !name.starts_with("toolway_"),
+            Some("tools/call") => !self.lists.has_tool(name) && !name.starts_with("toolway_"),
             Some("prompts/get") => self.lists.prompt(name).is_none(),
             Some("resources/read" | "resources/subscribe") => {
                 self.lists.resource(message.envelope.uri().unwrap_or_default()).is_none()

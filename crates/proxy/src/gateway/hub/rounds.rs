@@ -294,7 +294,7 @@ impl Hub {
             return;
         }
         let made = rescan(bytes.into())
-            .and_then(|message| super::send::outbound(message, Digits::of(again.0).as_bytes(), None, true));
+            .and_then(|message| super::send::outbound(message, again, None, true));
         match made {
             // The token in it is the one of the first call, and not the client's.
             Some((outbound, _)) => self.effects.push(Effect::ToServer(instance, outbound)),

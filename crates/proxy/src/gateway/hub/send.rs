@@ -182,9 +182,8 @@ impl Hub {
         };
         let token = matches!(&*flight.method, "tools/call" | "prompts/get" | "resources/read");
         let keeps = modern_server && !flight.is_modern() && translate::may_ask(&flight.method);
-        let digits = Digits::of(id.0);
         let rename = rename.map(|json| Rename { json, own: flight.tool.as_deref() });
-        let sent = message.and_then(|message| outbound(message, digits.as_bytes(), rename, token));
+        let sent = message.and_then(|message| outbound(message, id, rename, token));
         let Some((outbound, own_token)) = sent else {
             self.fail_flight(
                 id,
@@ -281,12 +280,13 @@ pub(super) fn hub_facts() -> ClientFacts {
 /// The request as the server gets it, and the client's own progress token.
 pub(super) fn outbound(
     message: Message,
-    id: &[u8],
+    id: FlightId,
     rename: Option<Rename<'_>>,
     token: bool,
 ) -> Option<(Outbound, Option<Box<[u8]>>)> {
     let bytes = message.content.bytes()?;
-    let own_id = Id::from_json(id)?;
+    let own_id = Id::from_number(id.0);
+    let id = own_id.raw();
     if rename.is_none() && !token {
         let changed = splice::with_id(bytes, &message.envelope, id)?;
         let message = rescan(changed.into())?;

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use toolway_wire::find::{Member, Step, find, is_named, members, rest_of_members};
+use toolway_wire::find::{Step, find};
 use toolway_wire::{Envelope, Id};
 
 /// The digits of an id or token of ours.
@@ -44,20 +44,9 @@ pub(super) fn number(id: &Id) -> Option<u64> {
     inner.iter().try_fold(0u64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + u64::from(byte - b'0')))
 }
 
-/// Where the value of the top-level `id` stands. What is known of the message is skipped.
+/// Where the value of the top-level `id` stands.
 fn id_span(json: &[u8], envelope: &Envelope) -> Option<Range<usize>> {
-    let body = envelope.params_span().or_else(|| envelope.result_span()).or_else(|| envelope.error_span());
-    let is_id = |member: &Member| is_named(json, member, "id");
-    let Some(body) = body.and_then(range) else {
-        return find(json, &[Step::Key("id")]);
-    };
-    // A name that stands twice means its last value.
-    if let Some(member) = rest_of_members(json, body.end).filter(is_id).last() {
-        return Some(member.value);
-    }
-    let start = json.iter().position(|byte| *byte == b'{')?;
-    let head = json.get(..body.start)?;
-    members(head, start..head.len()).filter(is_id).last().map(|member| member.value)
+    envelope.id_span().and_then(range).or_else(|| find(json, &[Step::Key("id")]))
 }
 
 fn range(span: Range<u64>) -> Option<Range<usize>> {
@@ -67,10 +56,12 @@ fn range(span: Range<u64>) -> Option<Range<usize>> {
 /// The message with another id.
 pub(super) fn with_id(json: &[u8], envelope: &Envelope, id: &[u8]) -> Option<Vec<u8>> {
     let at = id_span(json, envelope)?;
-    let mut out = Vec::with_capacity(json.len() + id.len());
-    out.extend_from_slice(json.get(..at.start)?);
+    let (before, after) = (json.get(..at.start)?, json.get(at.end..)?);
+    // Just as long as it is to be: it needs no second allocation when it is shared.
+    let mut out = Vec::with_capacity(before.len() + id.len() + after.len());
+    out.extend_from_slice(before);
     out.extend_from_slice(id);
-    out.extend_from_slice(json.get(at.end..)?);
+    out.extend_from_slice(after);
     Some(out)
 }
 
@@ -85,8 +76,8 @@ pub(super) struct Readdressed {
     pub(super) token: Option<Box<[u8]>>,
 }
 
-/// A change at one place; they are made in their order.
-type Change<'a> = (Range<usize>, &'a [u8], &'a [u8], &'a [u8]);
+/// What stands at a place instead, in pieces.
+type Change<'a> = (Range<usize>, [&'a [u8]; 3]);
 
 /// The request with another id, with `name` (a JSON string) as `params.name` where it is given, and with the id as its
 /// progress token where `token` says so. `None`: it has no place for that.
@@ -99,81 +90,69 @@ pub(super) fn readdress(
 ) -> Option<Readdressed> {
     let id_at = id_span(json, envelope)?;
     let params = envelope.params_span().and_then(range)?;
-    let mut own_token = None;
-    // At most the name and the token; the one that stands first comes first.
-    let mut changes: [Option<Change<'_>>; 2] = [None, None];
-    let mut meta = None;
-    let mut any = false;
-    for member in members(json, params.clone()) {
-        any = true;
-        if name.is_some() && is_named(json, &member, "name") {
-            changes[0] = Some((member.value, name.unwrap_or_default(), b"", b""));
-        } else if token && is_named(json, &member, "_meta") {
-            meta = Some(member.value);
-        }
-    }
-    if name.is_some() && changes[0].is_none() {
-        return None;
-    }
-    if token {
-        changes[1] = Some(match meta.filter(|at| json.get(at.start) == Some(&b'{')) {
-            None if json.get(params.start) != Some(&b'{') => return None,
-            None => {
-                let at = params.start + 1;
-                (at..at, b"\"_meta\":{\"progressToken\":", id, if any { b"}," } else { b"}" })
-            }
-            Some(meta) => {
-                let mut found = None;
-                let mut empty = true;
-                for member in members(json, meta.clone()) {
-                    empty = false;
-                    if is_named(json, &member, "progressToken") {
-                        found = Some(member.value);
-                    }
-                }
-                if let Some(at) = found {
-                    own_token = json.get(at.clone()).map(Into::into);
-                    (at, b"", id, b"")
-                } else {
-                    let at = meta.start + 1;
-                    (at..at, b"\"progressToken\":", id, if empty { b"" } else { b"," })
-                }
-            }
-        });
-        if let [Some(first), Some(second)] = &changes
-            && first.0.start > second.0.start
-        {
-            changes.swap(0, 1);
-        }
-    }
-    let mut out = Vec::with_capacity(json.len() + id.len() * 2 + name.map_or(0, <[u8]>::len) + 32);
-    let mut from = 0;
-    let put_id = |out: &mut Vec<u8>, from: &mut usize| {
-        out.extend_from_slice(json.get(*from..id_at.start).unwrap_or_default());
-        out.extend_from_slice(id);
-        *from = id_at.end;
+    let renamed = match name {
+        Some(name) => Some((envelope.name_span().and_then(range)?, [name, b"".as_slice(), b""])),
+        None => None,
     };
-    if id_at.start < params.start {
-        put_id(&mut out, &mut from);
+    let (mut own_token, mut tokened) = (None, None);
+    if token {
+        tokened = Some(with_token(json, envelope, &params, id)?);
+        own_token = envelope.token_span().and_then(range).and_then(|at| json.get(at)).map(Into::into);
     }
-    out.extend_from_slice(json.get(from..params.start)?);
-    from = params.start;
-    let start = out.len() as u64;
-    for (at, before, value, after) in changes.into_iter().flatten() {
+    let mut changes: [Option<Change<'_>>; 3] = [Some((id_at, [id, b"", b""])), renamed, tokened];
+    changes.sort_unstable_by_key(|change| change.as_ref().map(|(at, _)| at.start));
+    let changes = || changes.iter().flatten();
+    let mut length = json.len();
+    for (at, pieces) in changes() {
+        length += pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        length = length.checked_sub(at.len())?;
+    }
+    let mut out = Vec::with_capacity(length);
+    let mut from = 0;
+    // How much longer it has become in front of `params`, and up to its end.
+    let (mut start, mut end) = (params.start, params.end);
+    for (at, pieces) in changes() {
         out.extend_from_slice(json.get(from..at.start)?);
-        out.extend_from_slice(before);
-        out.extend_from_slice(value);
-        out.extend_from_slice(after);
+        let before = out.len();
+        pieces.iter().for_each(|piece| out.extend_from_slice(piece));
+        let length = out.len() - before;
+        if at.start < params.start {
+            start = (start + length).checked_sub(at.len())?;
+        }
+        if at.start < params.end {
+            end = (end + length).checked_sub(at.len())?;
+        }
         from = at.end;
     }
-    out.extend_from_slice(json.get(from..params.end)?);
-    from = params.end;
-    let end = out.len() as u64;
-    if id_at.start >= params.end {
-        put_id(&mut out, &mut from);
-    }
     out.extend_from_slice(json.get(from..)?);
-    Some(Readdressed { bytes: out, params: start..end, token: own_token })
+    Some(Readdressed { bytes: out, params: start as u64..end as u64, token: own_token })
+}
+
+/// The change that makes the id the progress token.
+fn with_token<'a>(
+    json: &[u8],
+    envelope: &Envelope,
+    params: &Range<usize>,
+    id: &'a [u8],
+) -> Option<Change<'a>> {
+    let is_object = |at: &Range<usize>| json.get(at.start) == Some(&b'{');
+    if let Some(at) = envelope.token_span().and_then(range) {
+        return Some((at, [id, b"", b""]));
+    }
+    let has_members = |at: usize| {
+        let rest = json.get(at..).unwrap_or_default();
+        rest.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'}')
+    };
+    let Some(meta) = envelope.meta_span().and_then(range).filter(is_object) else {
+        if !is_object(params) {
+            return None;
+        }
+        let at = params.start + 1;
+        let end: &[u8] = if has_members(at) { b"}," } else { b"}" };
+        return Some((at..at, [b"\"_meta\":{\"progressToken\":", id, end]));
+    };
+    let at = meta.start + 1;
+    Some((at..at, [b"\"progressToken\":", id, if has_members(at) { b"," } else { b"" }]))
 }
 
 /// The message with another value at a path, which is there. `None`: it is not.

@@ -51,10 +51,14 @@ impl Queue {
             inner.refused = true;
             return Err(Full(message));
         }
+        // Whoever empties the queue hears of the first message, and finds the others; a note may go where requests wait.
+        let news = inner.messages.is_empty() || !waits;
         inner.bytes += memory(&message);
         inner.messages.push_back(message);
         drop(inner);
-        self.changed.notify_one();
+        if news {
+            self.changed.notify_one();
+        }
         Ok(())
     }
 

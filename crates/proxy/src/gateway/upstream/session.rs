@@ -2,8 +2,8 @@
 //! current. Own requests have ids of their own kind and never reach the hub.
 
 use bytes::Bytes;
-use tokio::time::{Instant, sleep_until};
-use toolway_transport::{Failure, Outbound};
+use tokio::time::Instant;
+use toolway_transport::{Failure, Members, Outbound};
 use toolway_wire::find::{Step, find, string};
 use toolway_wire::{Id, Kind, METHOD_NOT_FOUND, UPSTREAM_ERROR};
 
@@ -14,6 +14,7 @@ use crate::gateway::connection::{Connection, Received, Words, answer};
 use crate::gateway::lists::ListKind;
 use crate::gateway::message::Message;
 use crate::gateway::state::ServerState;
+use crate::gateway::until;
 use listen::Listen;
 
 mod listen;
@@ -83,7 +84,7 @@ impl<'a> Session<'a> {
                 () = stop.cancelled() => return Ok(End::Stopping),
                 received = self.connection.receive() => received,
                 () = self.task.queue.changed() => continue,
-                () = sleep_until(at.unwrap_or_else(Instant::now)), if at.is_some() => {
+                () = until(at), if at.is_some() => {
                     self.time().await?;
                     continue;
                 }
@@ -110,10 +111,15 @@ impl<'a> Session<'a> {
     }
 
     async fn send(&mut self, message: Outbound) -> Result<(), End> {
-        let ids = requests(&message.members);
-        if let Err(error) = self.connection.send(message)
-            && !ids.is_empty()
-        {
+        let (one, mut ids) = match &message.members {
+            Members::One(envelope) => (envelope.id().filter(|_| envelope.kind() == Kind::Request).cloned(), vec![]),
+            members @ Members::Batch(_) => (None, requests(members)),
+        };
+        if let Err(error) = self.connection.send(message) {
+            ids.extend(one);
+            if ids.is_empty() {
+                return Ok(());
+            }
             let failure = Failure { code: UPSTREAM_ERROR, message: error.to_string(), data: None };
             self.task.outlet.emit(UpstreamEvent::Failed { ids, failure }).await?;
         }
@@ -183,6 +189,10 @@ impl<'a> Session<'a> {
 
     /// Asks for the lists whose time has come, and for their changes.
     fn ask_lists(&mut self) -> Result<(), End> {
+        // The time is asked for only where something depends on it: this is on the way of every message.
+        if self.listing.due().is_none() && self.listen.due().is_none() {
+            return Ok(());
+        }
         let now = Instant::now();
         if self.listing.due().is_some_and(|due| due <= now) {
             for kind in self.listing.begin(now) {

@@ -123,3 +123,35 @@ fn an_input_without_end_does_not_keep_the_runtime() -> io::Result<()> {
     drop(write);
     Ok(())
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn pieces_and_packets_are_all_read() -> io::Result<()> {
+    use rustix::fs::{OFlags, fcntl_setfl};
+    for packets in [false, true] {
+        let (read, mut write) = io::pipe()?;
+        if packets {
+            fcntl_setfl(&read, OFlags::DIRECT).map_err(io::Error::from)?;
+            fcntl_setfl(&write, OFlags::DIRECT).map_err(io::Error::from)?;
+        }
+        let mut input = AsyncInput::open(File::from(OwnedFd::from(read)))?;
+        let mut buffer = [0; 100];
+        // The first read needs no event.
+        write.write_all(b"first")?;
+        assert_eq!(input.read(&mut buffer).await?, 5);
+        for _ in 0..3 {
+            write.write_all(b"one")?;
+            write.write_all(b"two")?;
+            let mut count = 0;
+            while count < 6 {
+                let read = tokio::time::timeout(Duration::from_secs(20), input.read(&mut buffer)).await??;
+                assert_eq!(read == 6, !packets);
+                count += read;
+            }
+        }
+        write.write_all(b"last")?;
+        drop(write);
+        assert_eq!(read_all(&mut input).await?, b"last");
+    }
+    Ok(())
+}

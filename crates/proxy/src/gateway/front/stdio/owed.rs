@@ -17,6 +17,14 @@ pub(super) struct Owed {
 impl Owed {
     /// Notes the requests of a message or a batch. What a cancellation names is not awaited.
     pub(super) fn note(&mut self, messages: &[Message]) {
+        if let [Message { envelope, .. }] = messages
+            && envelope.kind() == Kind::Request
+        {
+            if let Some(id) = envelope.id() {
+                self.open.insert(id.clone(), Vec::new());
+            }
+            return;
+        }
         let mut ids = Vec::new();
         for Message { envelope, .. } in messages {
             match envelope.kind() {
