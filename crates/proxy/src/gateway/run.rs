@@ -2,6 +2,7 @@
 //! nothing.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::task::TaskTracker;
 use toolway_transport::{Failure, Outbound};
-use toolway_wire::{Id, Kind, UPSTREAM_ERROR};
+use toolway_wire::{Id, IdHasher, Kind, UPSTREAM_ERROR};
 
 use super::config::GatewayConfig;
 use super::connection::{Face, Shared};
@@ -75,7 +76,7 @@ impl GatewayHandle {
             shared,
             tasks: tasks.clone(),
             to_hub,
-            upstreams: HashMap::new(),
+            upstreams: HashMap::default(),
             works: JoinSet::new(),
             effects: Vec::new(),
             refused: Vec::new(),
@@ -213,7 +214,7 @@ struct Task {
     shared: Shared,
     tasks: TaskTracker,
     to_hub: mpsc::Sender<(UpstreamId, UpstreamEvent)>,
-    upstreams: HashMap<UpstreamId, Running>,
+    upstreams: HashMap<UpstreamId, Running, BuildHasherDefault<IdHasher>>,
     works: JoinSet<Done>,
     effects: Vec<Effect>,
     /// Requests that a server has no room for at all.

@@ -55,6 +55,8 @@ pub(super) struct Session<'a> {
     own: Vec<Own>,
     listing: Listing,
     listen: Listen,
+    /// Something was heard of the lists. To compare them all is not for every message.
+    stirred: bool,
     connected: bool,
 }
 
@@ -62,7 +64,7 @@ impl<'a> Session<'a> {
     pub(super) fn new(task: &'a mut Task, connection: Connection) -> Self {
         let listing = Listing::new(connection.negotiated(), Instant::now());
         let listen = Listen::new(connection.negotiated());
-        Self { task, connection, own: Vec::new(), listing, listen, connected: false }
+        Self { task, connection, own: Vec::new(), listing, listen, stirred: true, connected: false }
     }
 
     /// The connection comes back, to be closed: after a loss that ends what is left of the process tree.
@@ -74,16 +76,22 @@ impl<'a> Session<'a> {
     async fn serve(&mut self) -> Result<End, End> {
         let up = UpstreamEvent::Up(std::sync::Arc::clone(self.connection.negotiated()));
         self.task.outlet.emit(up).await?;
+        // Both are made once: they are asked at each turn.
+        let mut stopped = std::pin::pin!(self.task.outlet.stop.clone().cancelled_owned());
+        let queue = std::sync::Arc::clone(&self.task.queue);
+        let mut changed = std::pin::pin!(queue.changed());
         loop {
             self.ask_lists()?;
             self.push().await?;
             let at = self.next_time();
-            let stop = &self.task.outlet.stop;
             let received = tokio::select! {
                 biased;
-                () = stop.cancelled() => return Ok(End::Stopping),
+                () = stopped.as_mut() => return Ok(End::Stopping),
                 received = self.connection.receive() => received,
-                () = self.task.queue.changed() => continue,
+                () = changed.as_mut() => {
+                    changed.set(queue.changed());
+                    continue;
+                }
                 () = until(at), if at.is_some() => {
                     self.time().await?;
                     continue;
@@ -238,6 +246,7 @@ impl<'a> Session<'a> {
 
     fn own_answered(&mut self, id: &Id, message: &Message) -> Result<(), End> {
         let Some(purpose) = self.finished(id) else { return Ok(()) };
+        self.stirred = true;
         let now = Instant::now();
         let envelope = &message.envelope;
         match (purpose, envelope.kind()) {
@@ -279,6 +288,7 @@ impl<'a> Session<'a> {
     }
 
     fn list_failed(&mut self, kind: ListKind, reason: &str, unknown: bool) -> Result<(), End> {
+        self.stirred = true;
         match self.listing.failed(kind, reason, unknown, Instant::now()) {
             Some(reason) => Err(End::Unlisted(reason)),
             None => Ok(()),
@@ -286,7 +296,9 @@ impl<'a> Session<'a> {
     }
 
     async fn tell_lists(&mut self) -> Result<(), End> {
-        if let Some(news) = self.listing.news() {
+        if std::mem::take(&mut self.stirred)
+            && let Some(news) = self.listing.news()
+        {
             self.task.outlet.emit(UpstreamEvent::Lists(news)).await?;
             if !std::mem::replace(&mut self.connected, true) {
                 self.task.set(ServerState::Connected).await?;
