@@ -153,7 +153,10 @@ fn every_example_of_the_configuration_page_is_in_order() -> Result<()> {
         let text: Value = serde_json::from_str(block).context(block.to_owned())?;
         let place = Place::new(&[("home/.config/toolway/mcp.json", &json_servers(&text))])?;
         let told = place.run(&["config", "check"])?;
-        ensure!(told.code == Some(0) && !told.err.contains("error"), "{block}{}{}", told.out, told.err);
+        // Whose variables are not set here.
+        let fault = |line: &&str| line.starts_with("error") && !line.contains("is not set");
+        let faults: Vec<&str> = told.out.lines().chain(told.err.lines()).filter(fault).collect();
+        ensure!(faults.is_empty() && told.out.contains("in 1 file"), "{block}{}{}", told.out, told.err);
     }
     Ok(())
 }

@@ -99,8 +99,10 @@ pub(super) fn of_last_words(error: &OpenError) -> Option<String> {
 /// What stood on stdout in the place of messages.
 pub(super) fn of_stdout(error: &OpenError) -> Option<Cause> {
     let (line, count) = error.detail.garbage.as_ref()?;
-    let lines = if *count == 1 { "a line".to_owned() } else { format!("{count} lines") };
-    let found = format!("it wrote {lines} to stdout that are no messages, first: {line}");
+    let found = match count {
+        1 => format!("it wrote a line to stdout that is no message: {line}"),
+        _ => format!("it wrote {count} lines to stdout that are no messages, first: {line}"),
+    };
     let fix = if line.to_ascii_lowercase().starts_with("content-length") {
         "it frames messages as language servers do: find its option for MCP over stdio, one message on each line"
     } else {
