@@ -296,3 +296,45 @@ fn log_messages_reach_modern_requests_that_want_them() {
     let sent = rig.one();
     assert!(sent.starts_with("1 [1] < ") && sent.contains("error"), "{sent}");
 }
+
+#[test]
+fn headers_of_a_modern_call_must_repeat_the_parameters_that_its_tool_wants_repeated() {
+    let tool = r#"{"name":"t","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer"}}}}"#;
+    let call = modern_call("1", r#","arguments":{"region":"Z\u00fcrich","n":7}"#);
+    let bare = modern_call("1", r#","arguments":{"n":7}"#);
+    let coded = "=?base64?WsO8cmljaA==?=";
+    for (call, headers, passes) in [
+        (&call, &[("mcp-param-region", coded)][..], true),
+        (&call, &[("mcp-param-region", coded), ("mcp-param-other", "x")], true),
+        (&bare, &[], true),
+        (&call, &[], false),
+        (&call, &[("mcp-param-region", "Bern")], false),
+        (&call, &[("mcp-param-region", "=?base64?WsO8cmljaA?=")], false),
+        (&call, &[("mcp-param-region", coded), ("mcp-param-region", coded)], false),
+    ] {
+        let mut rig = Rig::new(&["a"]);
+        rig.up_as("a", Era::Legacy, &[tool]);
+        rig.open_with(1, headers);
+        rig.sent();
+        rig.client(1, call);
+        let line = rig.one();
+        assert_eq!(line.starts_with("a "), passes, "{headers:?}: {line}");
+        assert_eq!(line.contains("-32020"), !passes, "{headers:?}: {line}");
+    }
+    // A transport without headers has none to compare.
+    let mut rig = Rig::new(&["a"]);
+    rig.up_as("a", Era::Legacy, &[tool]);
+    rig.open(1);
+    rig.sent();
+    rig.client(1, &call);
+    assert!(rig.one().starts_with("a "));
+}
+
+#[test]
+fn what_the_modern_generation_removed_is_refused_to_its_clients() {
+    for method in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"] {
+        let mut rig = Rig::ready(&["a"]);
+        rig.client(1, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{META}}}}}"#));
+        assert_eq!(json(&rig.one())["error"]["code"], -32601, "{method}");
+    }
+}
