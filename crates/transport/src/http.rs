@@ -47,7 +47,6 @@ pub use heads::Head;
 pub use io::Connector;
 pub use post::{JsonPost, PostAnswer};
 pub use tls::Roots;
-pub use tools::mirrored_params;
 
 use self::body::Message;
 use self::client::Call;

@@ -89,7 +89,7 @@ impl Gate {
 
     /// A client that has shaken hands.
     pub(crate) async fn client(&self) -> Result<Client> {
-        let options = SessionOptions { saved_as: "test".to_owned(), passing: false, mirrored: None };
+        let options = SessionOptions { saved_as: "test".to_owned(), passing: false };
         let session = self.handle.open(options).await.context("the gateway has ended")?;
         let mut client = Client { session, waiting: Vec::new() };
         client

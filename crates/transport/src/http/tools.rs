@@ -58,18 +58,22 @@ impl Tools {
         let mut state = self.lock();
         state.known = true;
         for tool in &tools {
-            let Some(name) = tool.get("name").and_then(Value::as_str) else { continue };
-            match params_of(tool) {
-                Some(params) => {
-                    state.params.insert(name.to_owned(), params);
-                }
-                None => {
-                    tracing::warn!(
-                        tool = name,
-                        "x-mcp-header annotations break the specification: none is sent"
-                    );
-                    state.params.remove(name);
-                }
+            let (Some(name), Some(schema)) =
+                (tool.get("name").and_then(Value::as_str), tool.get("inputSchema"))
+            else {
+                continue;
+            };
+            let mut found = Vec::new();
+            search(schema, &mut Vec::new(), &mut found);
+            if valid(&found) {
+                let params = found.into_iter().filter_map(|(header, path)| {
+                    let name = format!("{}{}", header::PARAM_PREFIX, header.to_ascii_lowercase());
+                    HeaderName::try_from(name).ok().map(|header| Param { header, path })
+                });
+                state.params.insert(name.to_owned(), params.collect());
+            } else {
+                tracing::warn!(tool = name, "x-mcp-header annotations break the specification: none is sent");
+                state.params.remove(name);
             }
         }
     }
@@ -83,58 +87,21 @@ impl Tools {
     pub(crate) fn mirror(&self, tool: &str, call: &[u8], headers: &mut HeaderMap) {
         let params = self.lock().params.get(tool).cloned().unwrap_or_default();
         for param in params {
-            let text = param.value(call);
+            let mut steps = vec![Step::Key("params"), Step::Key("arguments")];
+            steps.extend(param.path.iter().map(|name| Step::Key(name)));
+            let Some(at) = find(call, &steps) else { continue };
+            let raw = call.get(at.clone()).unwrap_or_default();
+            let text = match raw.first() {
+                Some(b'"') => string(call, at),
+                Some(b't' | b'f' | b'-' | b'0'..=b'9') => integer_or_word(raw),
+                _ => None,
+            };
             let value = text.and_then(|text| HeaderValue::try_from(&*header_safe(&text)).ok());
             if let Some(value) = value {
                 headers.insert(param.header, value);
             }
         }
     }
-}
-
-impl Param {
-    /// Its value in a whole `tools/call` request; `None` when it is null, absent or nothing that a header repeats.
-    fn value(&self, call: &[u8]) -> Option<String> {
-        let mut steps = vec![Step::Key("params"), Step::Key("arguments")];
-        steps.extend(self.path.iter().map(|name| Step::Key(name)));
-        let at = find(call, &steps)?;
-        let raw = call.get(at.clone()).unwrap_or_default();
-        match raw.first() {
-            Some(b'"') => string(call, at),
-            Some(b't' | b'f' | b'-' | b'0'..=b'9') => integer_or_word(raw),
-            _ => None,
-        }
-    }
-}
-
-/// The annotated parameters of one tool; `None` when the annotations break the specification.
-fn params_of(tool: &Value) -> Option<Vec<Param>> {
-    let mut found = Vec::new();
-    if let Some(schema) = tool.get("inputSchema") {
-        search(schema, &mut Vec::new(), &mut found);
-    }
-    if !valid(&found) {
-        return None;
-    }
-    let params = found.into_iter().filter_map(|(header, path)| {
-        let name = format!("{}{}", header::PARAM_PREFIX, header.to_ascii_lowercase());
-        HeaderName::try_from(name).ok().map(|header| Param { header, path })
-    });
-    Some(params.collect())
-}
-
-/// The headers, by their names in lower case, that a `tools/call` request must come with, and the value of each before
-/// it is made safe for a header. `tool` is the definition of the tool that it calls.
-pub fn mirrored_params(tool: &[u8], call: &[u8]) -> Vec<(String, String)> {
-    if memchr::memmem::find(tool, b"x-mcp-header").is_none() {
-        return Vec::new();
-    }
-    let Some(params) = serde_json::from_slice(tool).ok().and_then(|tool| params_of(&tool)) else {
-        return Vec::new();
-    };
-    let pairs =
-        params.iter().filter_map(|param| Some((param.header.as_str().to_owned(), param.value(call)?)));
-    pairs.collect()
 }
 
 /// `true`, `false`, and numbers; whole numbers in decimal notation however they are spelled.

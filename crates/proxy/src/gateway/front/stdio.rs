@@ -57,7 +57,7 @@ pub async fn serve_stdio(
     mut output: AsyncOutput,
     mut outside: Receiver<Outside>,
 ) -> Ending {
-    let options = SessionOptions { saved_as: front.saved_as.clone(), passing: false, mirrored: None };
+    let options = SessionOptions { saved_as: front.saved_as.clone(), passing: false };
     let Some(client) = gateway.open(options).await else { return Ending::UpstreamEnded };
     let mut session = Session::new(front, client);
     let mut buffer = vec![0; CHUNK];

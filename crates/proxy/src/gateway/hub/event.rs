@@ -16,9 +16,6 @@ pub struct SessionOptions {
     /// use the copy of a server that they share, also where [`crate::gateway::Share::Never`] gives each other client
     /// its own, and are told nothing that they did not ask for.
     pub passing: bool,
-    /// The headers that repeat parameters of its call, `mcp-param-...` in lower case with their values as they came;
-    /// `None`: its transport has no headers, or its generation has none of these.
-    pub mirrored: Option<Vec<(String, String)>>,
 }
 
 /// What fronts tell the hub.

@@ -112,11 +112,6 @@ impl Lists {
         self.find(ListKind::Prompts, exposed)
     }
 
-    /// The definition of the tool of that exposed name, as clients see it.
-    pub(super) fn definition(&mut self, exposed: &str) -> Option<Bytes> {
-        self.catalogue.route(ListKind::Tools, exposed).map(|route| route.definition.item.clone())
-    }
-
     fn find(&mut self, kind: ListKind, exposed: &str) -> Option<Known> {
         let route = self.catalogue.route(kind, exposed)?;
         let (own, json) = (route.definition.own.as_str().into(), route.definition.own_json.clone());

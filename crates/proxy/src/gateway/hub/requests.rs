@@ -1,8 +1,6 @@
 //! Owns what becomes of a client's request: answered here, or sent to the server that it is for.
 
 use toolway_guard::READ_BACK_TOOL;
-use toolway_transport::mirrored_params;
-use toolway_wire::era::header_value;
 use toolway_wire::find::Step;
 use toolway_wire::{Envelope, INVALID_PARAMS, METHOD_NOT_FOUND, UPSTREAM_ERROR};
 
@@ -15,7 +13,7 @@ use crate::gateway::config::Expose;
 use crate::gateway::lists::ListKind;
 use crate::gateway::message::{Content, Message};
 use crate::gateway::state::ServerState;
-use crate::gateway::translate::{self, Refusal, SUPPORTED};
+use crate::gateway::translate::{self, SUPPORTED};
 
 /// Requests of the legacy generation that the modern one no longer has (2026-07-28, "Changes").
 const REMOVED: [&str; 5] =
@@ -93,11 +91,6 @@ impl Hub {
             return;
         };
         if let Some(Known { server, own, json }) = self.lists.tool(name) {
-            if let Some(refusal) = self.mismatch(&asker, &message) {
-                let bytes = refusal.response(asker.id.raw(), &SUPPORTED);
-                self.answer(&asker, bytes);
-                return;
-            }
             let rename = (own.as_ref() != name).then_some(json);
             self.deliver(Target { server, tool: Some(own), rename }, asker, message);
             return;
@@ -112,23 +105,6 @@ impl Hub {
             let (text, down) = self.unknown(message.envelope.name().unwrap_or_default(), "tool");
             self.fail(&asker, if down { UPSTREAM_ERROR } else { INVALID_PARAMS }, &text);
         }
-    }
-
-    /// The headers of a modern call over HTTP that do not repeat its parameters as its tool wants it.
-    fn mismatch(&mut self, asker: &Asker, call: &Message) -> Option<Refusal> {
-        let given = self.sessions.get(&asker.session)?.options.mirrored.as_ref()?;
-        let definition = self.lists.definition(call.envelope.name()?)?;
-        let wanted = mirrored_params(&definition, call.content.bytes()?);
-        let wrong = wanted.into_iter().find_map(|(header, value)| {
-            let values: Vec<&str> =
-                given.iter().filter(|(name, _)| *name == header).map(|(_, v)| v.as_str()).collect();
-            match values[..] {
-                [] => Some(format!("Header mismatch: {header} is missing")),
-                [one] if header_value(one).is_some_and(|decoded| decoded == value) => None,
-                _ => Some(format!("Header mismatch: {header} does not say what the body says")),
-            }
-        });
-        wrong.map(Refusal::HeaderMismatch)
     }
 
     /// A tool that was not listed goes to the one server all the same: with bare names it is the server that knows what it
@@ -278,7 +254,7 @@ pub(super) fn rescan(bytes: bytes::Bytes) -> Option<Message> {
 }
 
 /// What a modern request says of its client.
-fn modern_facts(asker: &mut Asker, message: &Message) -> Result<(), Refusal> {
+fn modern_facts(asker: &mut Asker, message: &Message) -> Result<(), translate::Refusal> {
     let Some(bytes) = message.content.bytes() else { return Ok(()) };
     let found = translate::request_meta(bytes);
     translate::check(&found, &SUPPORTED)?;

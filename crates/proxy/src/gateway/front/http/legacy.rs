@@ -94,8 +94,7 @@ async fn initialize(shared: &Arc<Shared>, id: Id, message: Message, accepts: Acc
         return answer::error(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions");
     }
     let saved_as = super::session_name();
-    let Some(client) = shared.gateway.open(SessionOptions { saved_as, passing: false, mirrored: None }).await
-    else {
+    let Some(client) = shared.gateway.open(SessionOptions { saved_as, passing: false }).await else {
         return answer::error(StatusCode::SERVICE_UNAVAILABLE, "the gateway has ended");
     };
     let Some((name, session)) = shared.sessions.add(HttpSession::new(client, id.clone())) else {

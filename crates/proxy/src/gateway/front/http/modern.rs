@@ -46,8 +46,7 @@ pub(super) async fn post(
         return answer::message(StatusCode::BAD_REQUEST, refusal.response(id.raw(), &spoken));
     }
     let saved_as = super::session_name();
-    let options = SessionOptions { saved_as, passing: true, mirrored: Some(mirrored(headers)) };
-    let Some(client) = shared.gateway.open(options).await else {
+    let Some(client) = shared.gateway.open(SessionOptions { saved_as, passing: true }).await else {
         return answer::error(StatusCode::SERVICE_UNAVAILABLE, "the gateway has ended");
     };
     let stream = Arc::new(Stream::new(1, [id.clone()], !accepts.events));
@@ -127,15 +126,6 @@ fn check_headers(envelope: &Envelope, headers: &HeaderMap) -> Result<(), Refusal
     let decoded = header_value(given)
         .ok_or_else(|| Refusal::HeaderMismatch("Header mismatch: Mcp-Name is not well encoded".to_owned()))?;
     equal("Mcp-Name", Some(&decoded), named)
-}
-
-/// The headers that repeat parameters; whether they do, only who knows the tool can say.
-fn mirrored(headers: &HeaderMap) -> Vec<(String, String)> {
-    let all = headers.iter().filter(|(name, _)| name.as_str().starts_with(header::PARAM_PREFIX));
-    all.map(|(name, value)| {
-        (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-    })
-    .collect()
 }
 
 fn equal(name: &str, given: Option<&str>, expected: &str) -> Result<(), Refusal> {

@@ -219,18 +219,10 @@ impl Rig {
         self.open_as(session, false);
     }
 
-    /// The one request of a modern client over HTTP, with these headers beside it.
-    pub(super) fn open_with(&mut self, session: u64, mirrored: &[(&str, &str)]) {
-        self.open_as(session, true);
-        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        let state = self.hub.sessions.get_mut(&SessionId(session)).unwrap();
-        state.options.mirrored = Some(mirrored.iter().map(own).collect());
-    }
-
     pub(super) fn open_as(&mut self, session: u64, passing: bool) {
         let (sink, outlet) = outlet(Arc::new(Notify::new()));
         self.outlets.push(outlet);
-        let options = SessionOptions { saved_as: format!("client-{session}"), passing, mirrored: None };
+        let options = SessionOptions { saved_as: format!("client-{session}"), passing };
         self.event(Event::Client(ClientEvent::Opened { session: SessionId(session), sink, options }));
     }
 
