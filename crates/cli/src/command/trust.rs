@@ -133,7 +133,7 @@ fn revoke(resolved: &Resolved, store: &mut TrustStore, names: &[String]) -> Resu
         });
     }
     // Of several files that have the name, the one at hand is meant.
-    let at_hand = |name: &str| resolved.entry(name).map(|entry| TrustStore::file_of(entry));
+    let at_hand = |name: &str| resolved.entry(name).map(TrustStore::file_of);
     let files: Vec<(String, Option<std::path::PathBuf>)> =
         names.iter().map(|name| (name.clone(), at_hand(name))).collect();
     let has_own = |name: &str, file: &std::path::Path| {

@@ -190,7 +190,21 @@ fn a_file_of_variables_does_not_steer_an_allowed_command() {
 
 #[test]
 fn a_policy_that_cannot_be_read_closes_everything() {
-    for text in ["{", r#"{"policy": {"alow": []}}"#, r#"{"policy": {"disableAll": true}}"#] {
+    for text in [
+        "{",
+        "",
+        "[]",
+        r#"{"policy": {"alow": []}}"#,
+        r#"{"policy": {"disableAll": true}}"#,
+        // Read loosely, each of these would forbid nothing.
+        r#"{"polcy": {"deny": ["*"]}}"#,
+        r#"{"policy": {"deny": ["*"], "deny": []}}"#,
+        r#"{"policy": {"deny": ["*"]}, "policy": {}}"#,
+        r#"{"policy": {"deny": [{"name": "*", "name": "x"}]}}"#,
+        r#"{"deny": ["*"]}"#,
+        r#"{"policy": {"deny": "*"}}"#,
+        r#"{"mcpServers": {}, "mcpServers": {}, "policy": {"deny": ["*"]}}"#,
+    ] {
         let machine =
             Machine::new(&[("managed/mcp.json", text), ("home/.cursor/mcp.json", &map("s", SERVER))]);
         assert_eq!(machine.standings(&machine.load("user")), ["s blocked"], "{text}");

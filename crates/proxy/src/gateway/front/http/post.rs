@@ -87,6 +87,11 @@ fn one_or_batch(mut answers: Vec<Vec<u8>>) -> Vec<u8> {
 }
 
 /// The request belongs to the modern generation: it says its revision, or only that generation has its method, or its
+/// header names such a revision. `initialize` belongs to the other one, unless it carries what only this one has.
+fn is_modern(message: &Message, headers: &HeaderMap) -> bool {
+    let envelope = &message.envelope;
+    match envelope.method() {
+        Some("initialize") => message.content.bytes().is_some_and(|bytes| translate::is_modern(bytes)),
 /// header names such a revision. `initialize` belongs to the other one, unless its body has what only this one has.
 fn is_modern(message: &Message, headers: &HeaderMap) -> bool {
     let envelope = &message.envelope;
