@@ -15,7 +15,7 @@ fn file(looked: &Looked, resolved: &Resolved) -> FileReport {
     let mut checks: Vec<Check> = Vec::new();
     match &looked.status {
         FileStatus::Read { servers } => {
-            checks.push(Check::ok(Layer::File, format!("names {servers} servers")))
+            checks.push(Check::ok(Layer::File, format!("names {servers} servers")));
         }
         FileStatus::Absent => {}
         FileStatus::Same { of } => {

@@ -154,11 +154,10 @@ fn finding(error: &OpenError) -> String {
             finding.push_str(&line);
         }
     }
-    if let Some(stderr) = error.detail.stderr.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
-        if !finding.contains(stderr) {
-            finding.push('\n');
-            finding.push_str(stderr);
-        }
+    let said = error.detail.stderr.as_deref().map(str::trim).unwrap_or_default();
+    if !said.is_empty() && !finding.contains(said) {
+        finding.push('\n');
+        finding.push_str(said);
     }
     finding
 }

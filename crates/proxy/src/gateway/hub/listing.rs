@@ -44,7 +44,7 @@ type Memory = HashMap<Box<str>, Known, BuildHasherDefault<IdHasher>>;
 enum Awaited {
     List(ListKind),
     /// A request for something that no server is known to have yet.
-    Request(Message),
+    Request(Box<Message>),
 }
 
 /// The most requests that wait so, and the most bytes of one.
@@ -242,7 +242,7 @@ impl Hub {
         if !small || self.lists.waiting.len() >= HELD || !self.is_unknown(&message) || !self.must_wait() {
             return Some((asker, message));
         }
-        self.await_lists(asker, Awaited::Request(message));
+        self.await_lists(asker, Awaited::Request(Box::new(message)));
         None
     }
 
@@ -282,7 +282,7 @@ impl Hub {
         for (asker, what) in std::mem::take(&mut self.lists.waiting) {
             match what {
                 Awaited::List(kind) => self.send_list(asker, kind),
-                Awaited::Request(message) => self.request(asker, message),
+                Awaited::Request(message) => self.request(asker, *message),
             }
         }
     }
