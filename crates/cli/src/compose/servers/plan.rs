@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_config::{
-    Definition, Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, HeaderCase, InheritEnv, Options, Problem,
-    Resolved, Standing,
+    Definition, Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, HeaderCase, InheritEnv,
+    Options, Problem, Resolved, Standing,
 };
 use toolway_guard::Glob;
 use toolway_proxy::gateway::{
