@@ -200,11 +200,15 @@ impl Judge<'_> {
             return None;
         }
         let whose =
-            if entry.source.needs_approval() { "comes from a" } else { "runs a command for a value, from a" };
+            if entry.source.needs_approval() { "comes from" } else { "runs a command for a value, from" };
+        let place = match &entry.source {
+            Source::Plugin { plugin, .. } => format!("the plugin {plugin}"),
+            source => format!("a {source} file"),
+        };
         match store.verdict(entry) {
             Verdict::Approved => None,
             Verdict::Changed => Some("it has changed since it was approved".to_owned()),
-            Verdict::New => Some(format!("it {whose} {} file, and was never approved", entry.source)),
+            Verdict::New => Some(format!("it {whose} {place}, and was never approved")),
         }
     }
 }
