@@ -165,6 +165,10 @@ impl Judge<'_> {
             entry.standing = Standing::Disabled { by: by.clone() };
             return;
         }
+        if !entry.source.is_explicit() && definition.starts_gateway() {
+            entry.standing = Standing::Itself;
+            return;
+        }
         if let Some(reason) = self.untrusted(entry, definition) {
             entry.standing = Standing::Untrusted { reason };
             return;

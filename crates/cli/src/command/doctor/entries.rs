@@ -93,6 +93,11 @@ pub(super) fn entry(entry: &Entry, resolved: &Resolved) -> ServerReport {
             checks.push(Check::fault(Layer::Policy, format!("forbidden by {policy}"), fix));
             ("blocked", Some(false))
         }
+        Standing::Itself => {
+            let finding = "it runs toolway serve, which does not serve itself";
+            checks.push(Check::ok(Layer::Merge, finding));
+            ("disabled", None)
+        }
         Standing::Disabled { by } => {
             let fix = format!("toolway enable {}", quoted(&entry.name, cfg!(windows)));
             checks.push(Check::warning(Layer::Merge, format!("switched off at {by}"), fix));
