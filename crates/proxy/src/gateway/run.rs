@@ -31,6 +31,8 @@ const OVERFLOW: usize = 16_384;
 const OVERFLOW_BYTES: u64 = 64 << 20;
 /// Events that are taken at once.
 const AT_ONCE: usize = 64;
+/// After so many turns everything is looked at that may have waited behind servers and clients.
+const FAIR: u32 = 16;
 
 /// A running gateway, for its fronts and its owner. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -218,6 +220,7 @@ impl Task {
         tokio::pin!(sleep);
         let mut clients = Vec::with_capacity(AT_ONCE);
         let mut servers = Vec::with_capacity(AT_ONCE);
+        let mut turns: u32 = 0;
         loop {
             if self.perform() {
                 return;
@@ -259,6 +262,30 @@ impl Task {
             if timed && sleep.deadline() <= now {
                 self.hub.handle(Event::Tick, now);
             }
+            turns = turns.wrapping_add(1);
+            if turns.is_multiple_of(FAIR) {
+                self.others(&mut inbox, now).await;
+            }
+        }
+    }
+
+    /// Servers and clients that never pause leave a turn to everybody else, too.
+    async fn others(&mut self, inbox: &mut Inbox, now: Instant) {
+        while let Some(done) = self.works.try_join_next() {
+            if let Ok(done) = done {
+                self.hub.handle(Event::Done(done), now);
+            }
+        }
+        while let Ok(command) = inbox.from_owner.try_recv() {
+            self.hub.handle(Event::Command(command), now);
+        }
+        let gone = tokio::select! {
+            biased;
+            () = inbox.closings.notified() => true,
+            () = std::future::ready(()) => false,
+        };
+        if gone {
+            self.hub.handle(Event::Sweep, now);
         }
     }
 
@@ -281,6 +308,11 @@ impl Task {
                 Effect::ToClient(session, message) => {
                     if let Some(sink) = self.hub.sink(session) {
                         sink.send(message);
+                    }
+                }
+                Effect::Tell(session, message) => {
+                    if let Some(sink) = self.hub.sink(session) {
+                        sink.tell(message);
                     }
                 }
                 Effect::Ask(session, message) => {
