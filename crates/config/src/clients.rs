@@ -133,6 +133,6 @@ pub static CLIENTS: &[Client] = &[
     client!("agent-plugin", "Agent Plugins package", AgentPlugin, false, MODELS, PACKAGE, agent_plugin),
     client!("continue", "Continue", Continue, false, MODELS, CONTINUE, continue_dev),
     client!("mcporter", "MCPorter", Mcporter, false, MODELS, PLAIN, mcporter),
-    client!("lm-studio", "LM Studio", LmStudio, false, MODELS, CURSOR, lm_studio),
-    client!("junie", "Junie", Junie, false, MODELS, CURSOR, junie),
+    client!("lm-studio", "LM Studio", LmStudio, false, MODELS, LIKE_CURSOR, lm_studio),
+    client!("junie", "Junie", Junie, false, MODELS, LIKE_CURSOR, junie),
 ];

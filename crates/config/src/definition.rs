@@ -16,11 +16,11 @@ use std::time::Duration;
 use toolway_secret::Secret;
 
 use crate::dialect::{Dialect, Field};
+use crate::front;
 use crate::problem::Position;
 use crate::template::{self, Piece};
 
 pub(crate) use check::{env_name_fault, header_value_fault, name_fault, url_fault};
-#[cfg(test)]
 pub(crate) use read::own_members;
 pub use read::{Content, ReadEntry};
 
@@ -98,6 +98,16 @@ impl Definition {
                 std::iter::once((Field::Url, &target.url)).chain(headers).chain(auth).collect()
             }
         }
+    }
+
+    /// Whether it starts Toolway's gateway, itself or by way of another program: a client's way to the servers, and
+    /// none of them.
+    pub fn starts_gateway(&self) -> bool {
+        let Target::Stdio(target) = &self.target else { return false };
+        let args = target.args.iter().flatten().map(Text::raw);
+        let whole: Vec<&str> = std::iter::once(target.command.raw()).chain(args).collect();
+        let split = || shlex::split(target.command.raw()).is_some_and(|words| front::starts_gateway(&words));
+        front::starts_gateway(&whole) || (target.args.is_none() && split())
     }
 
     /// Whether a value is what a command prints.

@@ -176,6 +176,10 @@ fn scripts_of(stdio: &ExpandedStdio, root: &Path) -> Vec<Value> {
     for arg in &stdio.args {
         let arg = arg.expose();
         names.push(PathBuf::from(arg));
+        if arg.contains(char::is_whitespace) {
+            // What a shell is told to run.
+            names.extend(shlex::split(arg).unwrap_or_default().into_iter().map(PathBuf::from));
+        }
         if let Some((_, value)) = arg.split_once('=') {
             names.push(PathBuf::from(value));
         }

@@ -12,6 +12,7 @@ mod environment;
 mod error;
 mod expand;
 mod expanded;
+mod front;
 mod glob;
 mod load;
 mod locate;

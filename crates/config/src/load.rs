@@ -135,7 +135,8 @@ impl Loader {
             TrustMode::Given => None,
             TrustMode::Ask => Some(TrustStore::read(&trust_file).unwrap_or_else(|error| {
                 let problem = Problem::error(format!("the approvals are not used: {error}"));
-                loading.problems.push(problem.file(&trust_file));
+                let hint = "mend it or remove it, then approve again: toolway trust";
+                loading.problems.push(problem.file(&trust_file).hint(hint));
                 TrustStore::empty(&trust_file)
             })),
         };
@@ -211,7 +212,8 @@ impl Loader {
                     let status = FileStatus::Same { of: path.canonicalize().unwrap_or_default() };
                     loading.files.push(FileReport { path, source, dialect, status });
                 } else {
-                    self.file(candidate, false, loading);
+                    // Who names a team's file means one that is there.
+                    self.file(candidate, source == SettingSource::Team, loading);
                 }
             }
         }
@@ -284,7 +286,7 @@ impl Loader {
 
     /// The document behind the team's URL.
     fn team(&mut self, url: &str, document: Option<&Result<Vec<u8>, String>>, loading: &mut Loading) {
-        let path = PathBuf::from(url);
+        let path = PathBuf::from(locate::without_secrets(url));
         let candidate = Candidate {
             path: path.clone(),
             source: Source::Team,

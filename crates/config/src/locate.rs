@@ -48,6 +48,16 @@ pub fn team_url(environment: &Environment) -> Option<&str> {
     environment.set_var(TEAM).filter(|place| place.contains("://"))
 }
 
+/// A document's URL as it may be shown: user, password and query may be secret.
+pub(crate) fn without_secrets(url: &str) -> String {
+    let Ok(mut url) = url::Url::parse(url) else { return "the team's document".to_owned() };
+    url.set_query(None);
+    url.set_fragment(None);
+    // An address that cannot have a user has none.
+    let _same = url.set_username("").and_then(|()| url.set_password(None));
+    url.into()
+}
+
 /// The administrator's file: the first that is there, or else the first that could be.
 pub(crate) fn managed_file(environment: &Environment) -> Option<PathBuf> {
     let files: Vec<PathBuf> = environment.managed_dirs.iter().map(|dir| dir.join("mcp.json")).collect();

@@ -41,7 +41,31 @@ pub struct Rule {
     pub line: u32,
 }
 
+/// What else an administrator's file may hold.
+const BESIDE: [&str; 4] = ["policy", "mcpServers", "$schema", "inputs"];
+
 impl Policy {
+    /// Whether an administrator's file says no more and no less than can be understood, outside its servers. An error
+    /// closes everything.
+    pub(crate) fn is_whole(root: &Node, doubled: &[Problem]) -> Result<(), Problem> {
+        let of_servers = |problem: &&Problem| {
+            problem.field.as_deref().is_some_and(|field| field.starts_with("/mcpServers/"))
+        };
+        if let Some(problem) = doubled.iter().find(|problem| !of_servers(problem)) {
+            return Err(Problem { field: None, ..problem.clone() });
+        }
+        let members = root.members().unwrap_or_default();
+        let odd = members.iter().find(|(key, _)| !BESIDE.contains(&key.name.as_str()));
+        let Some((key, _)) = odd else { return Ok(()) };
+        let problem = Problem::error(format!("{:?} is not known in an administrator's file", key.name));
+        let close = |name: &&&str| strsim::damerau_levenshtein(&key.name, name) <= 2;
+        let hint = match BESIDE.iter().find(close) {
+            Some(name) => format!("did you mean {name}?"),
+            None => "it has policy and mcpServers".to_owned(),
+        };
+        Err(problem.at(key.at).hint(hint))
+    }
+
     /// Reads the member `policy` of the administrator's file. An error closes everything.
     pub(crate) fn read(node: &Node, file: &Path) -> Result<Self, Problem> {
         let fault =

@@ -7,7 +7,7 @@ use toolway_secret::Redactor;
 pub(crate) use shown::{shown_fields, variables};
 
 /// Parts of names that say that the value is a secret.
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 22] = [
     "token",
     "tok",
     "key",
@@ -20,7 +20,16 @@ const PARTS: [&str; 13] = [
     "auth",
     "credential",
     "cred",
+    "creds",
     "pat",
+    "pin",
+    "otp",
+    "jwt",
+    "dsn",
+    "cookie",
+    "bearer",
+    "webhook",
+    "passphrase",
 ];
 /// Names with such parts that are none.
 const HARMLESS: [&str; 5] = ["PWD", "OLDPWD", "PATH", "KEYBOARD", "SSH_AUTH_SOCK"];
@@ -78,10 +87,19 @@ mod tests {
             "DB_PASSWORD",
             "APIKEY",
             "--token",
+            "CREDS",
+            "LOGIN_PIN",
+            "SENTRY_DSN",
+            "SLACK_WEBHOOK_URL",
+            "SESSION_COOKIE",
+            "SSH_PASSPHRASE",
         ] {
             assert!(secret_name(name), "{name}");
         }
-        for name in ["PATH", "PWD", "HOME", "NODE_ENV", "Accept", "KEYBOARD", "MONKEYS", "COMPAT", "--yes"] {
+        for name in [
+            "PATH", "PWD", "HOME", "NODE_ENV", "Accept", "KEYBOARD", "MONKEYS", "COMPAT", "SHIPPING",
+            "PINNED", "--yes",
+        ] {
             assert!(!secret_name(name), "{name}");
         }
     }

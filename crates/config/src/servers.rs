@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::definition::{Content, Definition, ReadEntry, name_fault};
 use crate::dialect::Dialect;
 use crate::problem::{Position, Problem};
-use crate::tree::{Node, Value};
+use crate::tree::{Key, Node, Value};
 
 /// One server of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) fn read_file(root: &Node, doubled: &[Problem], rules: Rules) -> Resul
             Problem::warning(format!("the servers stand under {dotted:?}, as another client has them"));
         problems.push(problem.at(map.at).hint("write \"mcpServers\""));
         (format!("/{key}"), map)
-    } else if rules.bare && holds_objects(root) {
+    } else if rules.bare && holds_objects(root) && !members.iter().any(means_servers) {
         (String::new(), root)
     } else {
         let near = members.iter().find(|(key, _)| key.name.to_ascii_lowercase().contains("server"));
@@ -91,6 +91,12 @@ fn holds_servers(node: &Node) -> bool {
     })
 }
 
+/// Whether a member is `mcpServers`, misspelled.
+fn means_servers((key, node): &(Key, Node)) -> bool {
+    let name = key.name.to_ascii_lowercase().replace(['_', '-'], "");
+    strsim::damerau_levenshtein(&name, "mcpservers") <= 2 && holds_servers(node)
+}
+
 fn holds_objects(node: &Node) -> bool {
     node.members().is_some_and(|members| {
         !members.is_empty() && members.iter().all(|(_, value)| value.members().is_some())
@@ -119,7 +125,7 @@ pub(crate) fn node_at(value: &serde_json::Value, at: Position) -> Node {
         serde_json::Value::Array(items) => Value::Array(items.iter().map(|item| node_at(item, at)).collect()),
         serde_json::Value::Object(members) => {
             let member = |(name, value): (&String, &serde_json::Value)| {
-                (crate::tree::Key { name: name.clone(), at }, node_at(value, at))
+                (Key { name: name.clone(), at }, node_at(value, at))
             };
             Value::Object(members.iter().map(member).collect())
         }

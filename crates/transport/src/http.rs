@@ -47,6 +47,7 @@ pub use heads::Head;
 pub use io::Connector;
 pub use post::{JsonPost, PostAnswer};
 pub use tls::Roots;
+pub use tools::mirrored_mismatch;
 
 use self::body::Message;
 use self::client::Call;

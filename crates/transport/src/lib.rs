@@ -19,7 +19,9 @@ mod transport;
 
 pub use child::{Child, ChildConfig, Exit, StartError};
 pub use child_transport::ChildTransport;
-pub use http::{Connector, Head, HttpConfig, HttpTransport, JsonPost, PostAnswer, Roots, fetch};
+pub use http::{
+    Connector, Head, HttpConfig, HttpTransport, JsonPost, PostAnswer, Roots, fetch, mirrored_mismatch,
+};
 pub use limits::{DEFAULT_MAX_IN_FLIGHT, DEFAULT_SSE_READ_TIMEOUT, DEFAULT_TIMEOUT};
 pub use platform::Platform;
 pub use process_group::{GRACE, StopSequence, StopStep};

@@ -138,7 +138,8 @@ pub(super) fn run(stage: &Stage, upstreams: &Upstreams, name: &str, client: Clie
         bail!("{}", untried.join("\n"));
     }
     project.write(stage, upstreams)?;
-    project.step(Step::new(&stage.front).args(&["trust", "--yes"])).output(DEADLINE)?;
+    let trust = Step::new(&stage.front).arg("trust").args(&MEMBERS.map(|(member, ..)| member));
+    project.step(trust).output(DEADLINE)?;
     let serve = Target::Command(vec![text(&stage.front), "serve".to_owned()]);
     let through = play("gateway", &merged::scenario(&parts), &serve).context("through the gateway")?;
     let differences = merged::differences(&parts, &through);

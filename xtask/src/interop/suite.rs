@@ -50,21 +50,22 @@ impl Revision {
 /// What the suite said of one scenario.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
-    passed: usize,
+    /// Checks that passed, and how often.
+    passed: BTreeMap<String, usize>,
     /// Checks that failed, with the suite's words.
     failed: BTreeMap<String, String>,
+    /// Checks of what nobody has to do, and was not done.
+    optional: BTreeSet<String>,
 }
 
 impl Verdict {
-    /// Fewer checks were passed than in the other one.
-    pub(super) const fn has_fewer(&self, other: &Self) -> bool {
-        self.passed < other.passed
-    }
-
     #[cfg(test)]
-    pub(super) fn new(passed: usize, failed: &[&str]) -> Self {
-        let failed = failed.iter().map(|check| ((*check).to_owned(), "why".to_owned())).collect();
-        Self { passed, failed }
+    pub(super) fn new(passed: &[&str], failed: &[&str]) -> Self {
+        Self {
+            passed: passed.iter().map(|check| ((*check).to_owned(), 1)).collect(),
+            failed: failed.iter().map(|check| ((*check).to_owned(), "why".to_owned())).collect(),
+            optional: BTreeSet::new(),
+        }
     }
 }
 
@@ -106,11 +107,13 @@ fn verdict(checks: &Value) -> Verdict {
     for check in checks.as_array().into_iter().flatten() {
         let text = |key: &str| check[key].as_str().unwrap_or_default().to_owned();
         match check["status"].as_str() {
-            Some("SUCCESS") => out.passed += 1,
+            Some("SUCCESS") => *out.passed.entry(text("id")).or_default() += 1,
             Some("FAILURE") => {
                 out.failed.insert(text("id"), text("errorMessage"));
             }
-            _ => {}
+            _ => {
+                out.optional.insert(text("id"));
+            }
         }
     }
     out
@@ -119,22 +122,28 @@ fn verdict(checks: &Value) -> Verdict {
 /// One line for each scenario whose verdict is another one.
 pub(super) fn unlike(alone: &Verdicts, through: &Verdicts) -> Vec<String> {
     let mut found = compared(alone, through, &|alone, through| {
-        let checks = |verdict: &Verdict| verdict.failed.keys().cloned().collect::<Vec<_>>();
-        (alone.passed, checks(alone)) == (through.passed, checks(through))
+        let failed = |verdict: &Verdict| verdict.failed.keys().cloned().collect::<Vec<_>>();
+        alone.passed == through.passed && failed(alone) == failed(through)
     });
     let new = through.keys().filter(|name| !alone.contains_key(*name));
     found.extend(new.map(|name| format!("{name}: not judged without Toolway")));
     found
 }
 
-/// One line for each scenario in which more fails, or less is passed, than without the front.
+/// One line for each scenario in which more fails than without the front, or is not judged.
 pub(super) fn worse(alone: &Verdicts, through: &Verdicts) -> Vec<String> {
-    compared(alone, through, &|alone, through| lost(alone, through).is_empty() && !through.has_fewer(alone))
+    compared(alone, through, &|alone, through| lost(alone, through).is_empty())
 }
 
-/// Checks that fail here and not alone.
+/// Checks that fail here and not alone, or that were passed alone and are not made here.
 pub(super) fn lost(alone: &Verdict, through: &Verdict) -> BTreeSet<String> {
-    through.failed.keys().filter(|check| !alone.failed.contains_key(*check)).cloned().collect()
+    let failed = through.failed.keys().filter(|check| !alone.failed.contains_key(*check));
+    let Verdict { passed, failed: failures, optional } = through;
+    let made = |check: &String| {
+        passed.contains_key(check) || failures.contains_key(check) || optional.contains(check)
+    };
+    let unmade = alone.passed.keys().filter(|check| !made(check));
+    failed.chain(unmade).cloned().collect()
 }
 
 type Fits<'a> = &'a dyn Fn(&Verdict, &Verdict) -> bool;
@@ -158,13 +167,15 @@ fn compared(alone: &Verdicts, through: &Verdicts, fits: Fits<'_>) -> Vec<String>
 pub(super) fn told(name: &str, alone: &Verdict, through: &Verdict) -> String {
     let why: Vec<String> = lost(alone, through)
         .into_iter()
-        .map(|check| format!("\n    {check}: {}", through.failed.get(&check).map_or("", String::as_str)))
+        .map(|check| {
+            format!("\n    {check}: {}", through.failed.get(&check).map_or("not made", String::as_str))
+        })
         .collect();
     format!(
         "{name}: {} passed, {} failed alone; {} passed, {} failed through Toolway{}",
-        alone.passed,
+        alone.passed.values().sum::<usize>(),
         alone.failed.len(),
-        through.passed,
+        through.passed.values().sum::<usize>(),
         through.failed.len(),
         why.concat()
     )
@@ -176,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    fn judged(passed: usize, failed: &[&str]) -> Verdicts {
+    fn judged(passed: &[&str], failed: &[&str]) -> Verdicts {
         [("a".to_owned(), Verdict::new(passed, failed))].into()
     }
 
@@ -188,17 +199,23 @@ mod tests {
             { "id": "x", "status": "SUCCESS" }, { "id": "y", "status": "FAILURE", "errorMessage": "why" },
             { "id": "z", "status": "INFO" },
         ]);
-        assert_eq!(verdict(&checks), judged(1, &["y"])["a"]);
+        let mut want = Verdict::new(&["x"], &["y"]);
+        want.optional.insert("z".to_owned());
+        assert_eq!(verdict(&checks), want);
     }
 
     #[test]
     fn more_failures_are_worse_and_fewer_are_only_unlike() {
-        let alone = judged(2, &["x"]);
+        let alone = judged(&["p", "q"], &["x"]);
+        let mut optional = judged(&["p"], &["x"]);
+        optional.entry("a".to_owned()).or_default().optional.insert("q".to_owned());
         for (through, is_worse, is_unlike) in [
-            (judged(2, &["x"]), 0, 0),
-            (judged(3, &[]), 0, 1),
-            (judged(2, &["y"]), 1, 1),
-            (judged(1, &["x"]), 1, 1),
+            (judged(&["p", "q"], &["x"]), 0, 0),
+            (judged(&["p", "q", "x"], &[]), 0, 1),
+            (optional, 0, 1),
+            (judged(&["p", "q"], &["y"]), 1, 1),
+            (judged(&["p"], &["x", "q"]), 1, 1),
+            (judged(&["p"], &["x"]), 1, 1),
             (Verdicts::new(), 1, 1),
         ] {
             assert_eq!(worse(&alone, &through).len(), is_worse, "{through:?}");

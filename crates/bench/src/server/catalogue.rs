@@ -39,7 +39,8 @@ pub(super) fn tools(n: usize, server: &str) -> String {
     );
     let shift = server.bytes().fold(0_usize, |sum, byte| (sum * 31 + usize::from(byte)) % 250);
     for i in 0..n {
-        let place = (shift + i) % (VERBS.len() * NOUNS.len());
+        // Steps that meet all 250 before they come round.
+        let place = (shift * 53 + i * 7) % (VERBS.len() * NOUNS.len());
         let (verb, noun) = (VERBS[place / NOUNS.len()], NOUNS[place % NOUNS.len()]);
         let words = noun.replace('_', " ");
         write!(
@@ -69,5 +70,16 @@ mod tests {
             .collect();
         assert_eq!(names.len(), 251);
         assert_ne!(tools(5, "s1"), tools(5, "s2"));
+    }
+
+    #[test]
+    fn twenty_servers_have_every_verb_with_every_noun() {
+        let all: String = (0..20).map(|i| tools(49, &format!("s{i}"))).collect();
+        let missing =
+            VERBS.iter().flat_map(|verb| NOUNS.iter().map(move |noun| format!("\"{verb}_{noun}\"")));
+        assert_eq!(
+            missing.filter(|name| !all.contains(name.as_str())).collect::<Vec<_>>(),
+            Vec::<String>::new()
+        );
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct ServeArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Gateway")]
 pub(crate) struct GatewayArgs {
-    /// What a client sees: every tool, or toolway_search and toolway_call [default: all].
+    /// What a client sees: every tool, or `toolway_search` and `toolway_call` [default: all].
     #[arg(long, value_name = "all|search")]
     pub(crate) expose: Option<String>,
     /// With --expose search: tools that are shown all the same, by their exposed names.
@@ -56,7 +56,7 @@ pub(crate) struct HttpArgs {
     /// Serve Streamable HTTP at this address, path /mcp, instead of stdin and stdout.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
-    /// The token that clients send as `Authorization: Bearer`; better a file, or TOOLWAY_TOKEN [default: a new one, said
+    /// The token that clients send as `Authorization: Bearer`; better a file, or `TOOLWAY_TOKEN` [default: a new one, said
     /// once on stderr].
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["token_file", "no_auth"])]
     pub(crate) token: Option<String>,
@@ -69,7 +69,7 @@ pub(crate) struct HttpArgs {
     /// A name that `Host` may have beside those of the address.
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
-    /// An origin whose web pages may call, beside those of loopback: https://app.example.
+    /// An origin whose web pages may call, beside those of loopback: `https://app.example`.
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
     /// A certificate chain in PEM, for https.
@@ -85,6 +85,7 @@ pub(crate) struct HttpArgs {
 
 /// `toolway daemon`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct DaemonArgs {
     /// Show the servers that run, and who uses them.
     #[arg(long, conflicts_with = "stop")]

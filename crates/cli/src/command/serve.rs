@@ -48,6 +48,7 @@ pub(super) fn run(args: ServeArgs) -> Result<Exit, UsageError> {
         .enable_all()
         .build()
         .map_err(|error| UsageError::new("system", error.to_string()))?;
+    tidy(&serving.guard);
     let served = runtime.block_on(async {
         let gateway = Gateway { serving, sources, own };
         match listening {
@@ -59,6 +60,20 @@ pub(super) fn run(args: ServeArgs) -> Result<Exit, UsageError> {
     // A thread may still wait for the client's input: it ends with the process.
     runtime.shutdown_background();
     Ok(served?.into())
+}
+
+/// Removes the saved results that are due, beside everything else.
+fn tidy(guard: &toolway_guard::Guard) {
+    let store = guard.store().clone();
+    let work = move || {
+        if let Err(error) = store.tidy(std::time::SystemTime::now()) {
+            tracing::debug!(%error, "saved results could not be purged");
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("purge".to_owned()).stack_size(256 << 10).spawn(work)
+    {
+        tracing::debug!(%error, "saved results are not purged");
+    }
 }
 
 /// A gateway that is to be served.
@@ -74,7 +89,7 @@ impl Gateway {
         let watched = servers.resolved.watched();
         let entries = self.entries(servers)?;
         let eras = Eras::new(cache_dir(&self.own).map(|cache| cache.join("eras.jsonl")));
-        let shared = Shared::new(Arc::clone(&self.serving.guard), Arc::new(eras), Face::default());
+        let shared = Shared::new(Arc::clone(&self.serving.guard), Arc::new(eras), Face::of_gateway());
         let tasks = TaskTracker::new();
         let end = CancellationToken::new();
         let observer = Observer::start(&self.serving.observe, &tasks, &end)

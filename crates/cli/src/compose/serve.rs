@@ -112,7 +112,9 @@ fn observe(
     let traces = TracesConfig::from_variables(|name| Some(own.get(name)?.to_str()?.to_owned()));
     let traces = traces.map_err(|reason| UsageError::new("traces", reason))?;
     let traces = traces.map(|(traces, remarks)| {
-        remarks.iter().for_each(|remark| tracing::warn!("{remark}"));
+        for remark in &remarks {
+            tracing::warn!("{remark}");
+        }
         traces
     });
     Ok(ObserveConfig {

@@ -3,7 +3,9 @@
 
 use serde_json::Value as Json;
 
+use crate::definition::name_fault;
 use crate::edit::Change;
+use crate::front::starts_gateway;
 use crate::origin::ORIGIN;
 use crate::tree::Node;
 
@@ -117,12 +119,12 @@ fn place(found: &Found, known: &mut Vec<Known>, changes: &mut Vec<Change>) -> Im
 
 /// Whether an entry starts Toolway's gateway.
 fn is_toolway(own: &Members) -> bool {
-    let words = own.get("args").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
     let command = own.get("command").and_then(Json::as_str).unwrap_or_default();
-    let mut words: Vec<&str> = command.split_whitespace().chain(words).collect();
-    let program = if words.is_empty() { "" } else { words.remove(0) };
-    let program = program.rsplit(['/', '\\']).next().unwrap_or_default().trim_end_matches(".exe");
-    program == "toolway" && words.contains(&"serve")
+    let Some(args) = own.get("args").and_then(Json::as_array) else {
+        return starts_gateway(&shlex::split(command).unwrap_or_default());
+    };
+    let words: Vec<&str> = std::iter::once(command).chain(args.iter().filter_map(Json::as_str)).collect();
+    starts_gateway(&words)
 }
 
 /// What is remembered of the client for an entry of Toolway's own; `None` if the client could not have that entry.
@@ -172,7 +174,8 @@ fn own_name(name: &str) -> String {
     let cut: String = trimmed.chars().take(64).collect();
     match cut.as_str() {
         "" => "server".to_owned(),
-        "custom-user-tools" => "custom-user-tools-1".to_owned(),
+        // What is left to find fault with is a name that is reserved.
+        _ if name_fault(&cut).is_some() => format!("{cut}-1"),
         _ => cut,
     }
 }

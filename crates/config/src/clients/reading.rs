@@ -3,6 +3,9 @@
 
 use serde_json::{Map, Value as Json};
 
+use crate::definition::own_members;
+use crate::origin::ORIGIN;
+
 use super::codex;
 use super::shape::{Auth, Quirk, Shape};
 
@@ -54,6 +57,7 @@ pub(super) fn read(name: &str, entry: &Members, shape: &Shape) -> Result<Reading
     auth(&mut rest, &mut own, shape);
     filters(&mut rest, &mut own, shape);
     times(&mut rest, &mut own, shape);
+    as_they_are(&mut rest, &mut own, shape);
     Ok(Reading { own, unknown: rest.keys().cloned().collect() })
 }
 
@@ -305,6 +309,19 @@ fn times(rest: &mut Members, own: &mut Members, shape: &Shape) {
         if let (Some(millis), false) = (millis, own.contains_key(*ours)) {
             rest.shift_remove(*theirs);
             own.insert((*ours).to_owned(), millis.into());
+        }
+    }
+}
+
+/// Members of Toolway's own form.
+fn as_they_are(rest: &mut Members, own: &mut Members, shape: &Shape) {
+    let is_own =
+        |name: &str| shape.same.contains(&name) || (shape.holds_own && own_members().contains(&name));
+    let names: Vec<String> =
+        rest.keys().filter(|name| is_own(name) && !own.contains_key(*name)).cloned().collect();
+    for name in names.into_iter().filter(|name| name != ORIGIN) {
+        if let Some(value) = rest.shift_remove(&name) {
+            own.insert(name, value);
         }
     }
 }

@@ -31,6 +31,10 @@ pub(super) struct Shape {
     pub(super) deny: Option<&'static str>,
     /// Waiting times: their name, our name, their unit in milliseconds.
     pub(super) times: &'static [(&'static str, &'static str, u64)],
+    /// Members that are written as Toolway writes them.
+    pub(super) same: &'static [&'static str],
+    /// Whether Toolway reads the client's files in place, with its own members in them.
+    pub(super) holds_own: bool,
     /// What only this client does.
     pub(super) quirk: Quirk,
 }

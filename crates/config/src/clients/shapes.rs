@@ -24,10 +24,21 @@ pub(super) const PLAIN: Shape = Shape {
     allow: None,
     deny: None,
     times: &[],
+    same: &[],
+    holds_own: false,
     quirk: Quirk::No,
 };
 
-pub(super) static CURSOR: Shape = Shape { splits: true, env_file: true, auth: Auth::Own, ..PLAIN };
+pub(super) static CURSOR: Shape = Shape {
+    allow: Some(("enabledTools", None)),
+    times: &[("startupTimeoutSec", "startupTimeoutMs", S)],
+    same: &["tls", "placement"],
+    holds_own: true,
+    ..LIKE_CURSOR
+};
+
+/// Clients that read what Cursor documents.
+pub(super) static LIKE_CURSOR: Shape = Shape { splits: true, env_file: true, auth: Auth::Own, ..PLAIN };
 
 pub(super) static VSCODE: Shape = Shape {
     roots: &[
@@ -48,7 +59,8 @@ pub(super) static COPILOT_CLI: Shape = Shape {
     ..PLAIN
 };
 
-pub(super) static CLAUDE_CODE: Shape = Shape { words: ALL_WORDS, quirk: Quirk::Projects, ..PLAIN };
+pub(super) static CLAUDE_CODE: Shape =
+    Shape { words: ALL_WORDS, holds_own: true, quirk: Quirk::Projects, ..PLAIN };
 
 pub(super) static CLAUDE_DESKTOP: Shape = PLAIN;
 

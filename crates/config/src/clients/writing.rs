@@ -31,6 +31,9 @@ pub(super) fn write(name: &str, own: &Members, shape: &Shape) -> Members {
         out.insert(name.to_owned(), list);
     }
     times(own, &mut out, shape);
+    for name in shape.same {
+        put(&mut out, name, own.get(*name).cloned());
+    }
     out
 }
 

@@ -1,6 +1,6 @@
 //! Owns the rules for names, headers and addresses. Pure.
 
-use url::Url;
+use url::{ParseError, Url};
 
 /// The most characters of a server's name in Toolway's own files.
 pub(crate) const LONGEST_NAME: usize = 64;
@@ -55,7 +55,14 @@ pub(crate) fn header_value_fault(value: &str) -> Option<&'static str> {
 /// What is wrong with an address, and what to do. Tells nothing of the address itself.
 pub(crate) fn url_fault(text: &str) -> Option<(&'static str, &'static str)> {
     let http = "write http:// or https://, host and path";
-    let Ok(url) = Url::parse(text) else { return Some(("is no URL", http)) };
+    let url = match Url::parse(text) {
+        Ok(url) => url,
+        Err(ParseError::InvalidPort) => {
+            return Some(("has a port that is none", "a port is a number up to 65535"));
+        }
+        Err(ParseError::EmptyHost) => return Some(("has no host", http)),
+        Err(_) => return Some(("is no URL", http)),
+    };
     match url.scheme() {
         "http" | "https" => {}
         "ws" | "wss" => return Some(("is a WebSocket, which MCP has not", http)),

@@ -59,7 +59,9 @@ impl Definition {
         let is_switch = |(key, _): &(Key, Node)| matches!(key.name.as_str(), "enabled" | "disabled");
         if !members.is_empty() && members.iter().all(is_switch) {
             let switch = options::enabled(&mut reader, node);
-            return finish(reader, switch.map(Content::Switch));
+            if switch.is_some() || !reader.problems.is_empty() {
+                return finish(reader, switch.map(Content::Switch));
+            }
         }
         let target = node.members().is_some().then(|| target(&mut reader, at, node)).flatten();
         let options = options::read(&mut reader, node);
@@ -100,7 +102,6 @@ fn own_dialect(node: &Node) -> Dialect {
 }
 
 /// The members that an entry of Toolway's own files may have, in their own spelling.
-#[cfg(test)]
 pub(crate) fn own_members() -> Vec<&'static str> {
     let names = [&BOTH[..], &STDIO_ONLY, &REMOTE_ONLY, &options::KNOWN];
     names.concat().into_iter().chain([ORIGIN]).collect()

@@ -198,6 +198,7 @@ fn an_entry_may_only_switch() {
         assert_eq!(entry(text, Dialect::Cursor).content, Content::Switch(on), "{text}");
     }
     assert_eq!(entry(r#"{"enabled":"no"}"#, Dialect::Cursor).content, Content::Invalid);
+    assert_eq!(errors(r#"{"enabled":null}"#, Dialect::Cursor), ["neither command nor url"]);
 }
 
 #[test]

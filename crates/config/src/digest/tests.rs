@@ -91,6 +91,7 @@ fn scripts_inside_the_project_are_part_of_it() {
         (r#"{"command":"deno","args":["--config=deno.json","x"]}"#, "deno.json"),
         (r#"{"command":"node","args":["app"]}"#, "app/package.json"),
         (r#"{"command":"sh -c ./c.sh"}"#, "c.sh"),
+        (r#"{"command":"sh","args":["-c","exec ./d.sh --x 'y z'"]}"#, "d.sh"),
     ] {
         let none = digest_in(text, root);
         write(script, "one");

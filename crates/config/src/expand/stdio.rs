@@ -31,7 +31,7 @@ pub(super) fn expand(resolver: &mut Resolver<'_>, target: &StdioTarget) -> Expan
 }
 
 /// The program and its arguments; without `args` the command is split as a shell would, unless it is a file as a whole.
-fn command_line(resolver: &Resolver<'_>, target: &StdioTarget) -> (Text, Vec<Text>) {
+fn command_line(resolver: &mut Resolver<'_>, target: &StdioTarget) -> (Text, Vec<Text>) {
     let command = &target.command;
     let whole = || (command.clone(), target.args.clone().unwrap_or_default());
     let splits = target.args.is_none()
@@ -45,6 +45,14 @@ fn command_line(resolver: &Resolver<'_>, target: &StdioTarget) -> (Text, Vec<Tex
         Platform::Windows => split_windows(command.raw()),
         Platform::Linux | Platform::MacOs => shlex::split(command.raw()),
     };
+    if words.is_none() {
+        let problem = Problem::error("has a quote that is never closed");
+        resolver.error(
+            problem.hint("write program and arguments apart, in command and args"),
+            command,
+            "command",
+        );
+    }
     let mut words = words.unwrap_or_default().into_iter().map(|word| Text::placed(word, command.at));
     match words.next() {
         Some(program) => (program, words.collect()),

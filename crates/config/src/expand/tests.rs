@@ -162,6 +162,13 @@ fn a_command_without_args_is_split_and_paths_become_absolute() {
     assert_eq!(stdio(&outcome(r#"{"command":"x"}"#, Dialect::Cursor)).cwd, Path::new("/ws/sub"));
 }
 
+#[test]
+fn a_quote_that_is_never_closed_is_told() {
+    let told = outcome(r#"{"command":"npx -y 'x"}"#, Dialect::Cursor).errors;
+    assert_eq!(told[0].text(), "server \"s\": command: has a quote that is never closed");
+    assert!(outcome(r#"{"command":"it's","args":["a 'b"]}"#, Dialect::Cursor).errors.is_empty());
+}
+
 #[cfg(unix)]
 #[test]
 fn a_command_gives_a_value_only_when_all_is_to_be_read() {

@@ -210,3 +210,25 @@ fn the_team_may_have_its_document_behind_a_url() {
     assert_eq!(machine.standings(&kept), ["t ready"]);
     assert_eq!(kept.problems[0].to_string(), "https://h/t.json: cannot be fetched: no network");
 }
+
+#[test]
+fn the_address_of_the_teams_document_is_shown_without_what_may_be_secret() {
+    let mut machine = Machine::new(&[]);
+    let url = "https://u:s3cr3t@h/t.json?key=s3cr3t#s3cr3t";
+    machine.environment.vars.insert("TOOLWAY_TEAM_CONFIG".to_owned(), url.to_owned());
+    let mut options = machine.options("team");
+    options.team_document = Some(Ok(map("t", SERVER).into_bytes()));
+    let good = machine.load_with(&options);
+    assert_eq!(good.entries[0].place.file, Path::new("https://h/t.json"));
+    options.team_document = Some(Ok(b"{".to_vec()));
+    let bad = machine.load_with(&options);
+    assert!(!format!("{good:?}{bad:?}").contains("s3cr3t"), "{bad:?}");
+}
+
+#[test]
+fn a_teams_file_that_is_named_has_to_be_there() {
+    let machine = Machine::new(&[]);
+    let resolved = machine.load("team");
+    assert_eq!(machine.told(&resolved), ["team.json: there is no such file"]);
+    assert!(resolved.problems[0].is_error());
+}

@@ -28,6 +28,10 @@ pub(super) fn understand(bytes: &[u8], candidate: &Candidate) -> Result<Content,
     };
     let (root, doubled) = read_tolerant(bytes, format).map_err(|problems| first(problems).file(path))?;
     let is_managed = *source == Source::Mdm;
+    if is_managed {
+        // What stands twice, or is spelled wrong, might have forbidden something.
+        Policy::is_whole(&root, &doubled).map_err(|problem| problem.file(path))?;
+    }
     let policy =
         root.get("policy").filter(|_| is_managed).map(|node| Policy::read(node, path)).transpose()?;
     let only_policy = is_managed && root.get("mcpServers").is_none() && root.members().is_some();

@@ -187,13 +187,10 @@ fn literal_shown(literal: &str, field: Field, hidden: bool) -> String {
         };
     }
     match field {
-        Field::Args => match literal.split_once('=') {
-            Some((flag, value))
-                if flag.starts_with('-')
-                    && !value.is_empty()
-                    && (secret_name(flag) || secret_value(value)) =>
-            {
-                format!("{flag}={REDACTED}")
+        Field::Args => match literal.split_once('=').or_else(|| flag_and_value(literal)) {
+            // `--token=X`, `--token X` in one word, and `NAME=X` for a program that sets variables.
+            Some((name, value)) if !value.is_empty() && names_secret(name, value) => {
+                format!("{name}{}{REDACTED}", if literal.contains('=') { '=' } else { ' ' })
             }
             _ if secret_value(literal) => Redacted::of(literal),
             _ => literal.to_owned(),
@@ -201,6 +198,18 @@ fn literal_shown(literal: &str, field: Field, hidden: bool) -> String {
         Field::Env if secret_value(literal) => REDACTED.to_owned(),
         _ => Redactor::known().redact(literal).into_owned(),
     }
+}
+
+/// A flag and its value in one argument, a blank between them.
+fn flag_and_value(literal: &str) -> Option<(&str, &str)> {
+    literal.split_once(' ').filter(|(flag, _)| flag.starts_with('-'))
+}
+
+/// Whether what stands before the `=` or the blank of an argument says that a secret follows.
+fn names_secret(name: &str, value: &str) -> bool {
+    let is_flag = name.starts_with('-');
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (is_flag || is_name) && secret_name(name) || is_flag && secret_value(value)
 }
 
 /// The known shapes taken out, or all of it where none is known.
@@ -264,6 +273,10 @@ mod tests {
         assert_eq!(show("--require ./x.js", Field::Env, "NODE_OPTIONS"), "--require ./x.js");
         assert_eq!(show("${TOK:-hunter2}", Field::Env, "A"), "${TOK:-[redacted]}");
         assert_eq!(show("--api-key=hunter2", Field::Args, ""), "--api-key=[redacted]");
+        assert_eq!(show("--api-key hunter2", Field::Args, ""), "--api-key [redacted]");
+        assert_eq!(show("API_KEY=hunter2", Field::Args, "e"), "API_KEY=[redacted]");
+        assert_eq!(show("token is what it is", Field::Args, ""), "token is what it is");
+        assert_eq!(show("--root=/a b", Field::Args, ""), "--root=/a b");
         assert_eq!(show("hunter2", Field::Args, "token"), "[redacted]");
         assert_eq!(show("@scope/server-files@1.2.3", Field::Args, ""), "@scope/server-files@1.2.3");
         assert_eq!(

@@ -49,6 +49,14 @@ pub struct Face {
     pub capabilities: String,
 }
 
+impl Face {
+    /// Toolway before clients: what any of them may be able to do. A question for one that cannot is refused by name.
+    pub fn of_gateway() -> Self {
+        let all = r#"{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}}"#;
+        Self { capabilities: all.to_owned(), ..Self::default() }
+    }
+}
+
 impl Default for Face {
     /// Toolway, which can do nothing that a server might ask for.
     fn default() -> Self {

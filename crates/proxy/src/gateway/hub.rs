@@ -40,6 +40,7 @@ use tokio::time::Instant;
 use toolway_wire::IdHasher;
 
 use super::config::GatewayConfig;
+use super::lists::ListKind;
 use super::message::{ClientMessage, SessionId};
 use super::observe::Observer;
 use super::outlet::Sink;
@@ -175,6 +176,10 @@ impl Hub {
             }
             Command::Status(answer) => {
                 answer.send(self.status()).ok();
+            }
+            Command::Tool(exposed, answer) => {
+                let route = self.lists.catalogue().route(ListKind::Tools, &exposed);
+                answer.send(route.map(|route| route.definition.item.clone())).ok();
             }
             Command::Shutdown => self.shutdown(),
         }

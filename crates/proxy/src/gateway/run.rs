@@ -61,8 +61,9 @@ impl GatewayHandle {
 
     /// As [`GatewayHandle::start`], with somebody who hears what happens. Its tasks are the caller's to end.
     pub fn start_observed(config: GatewayConfig, shared: Shared, observer: Observer) -> Self {
+        let mut shared = shared;
         let face = Face { capabilities: CAPABILITIES.to_owned(), ..Face::clone(&shared.face) };
-        let shared = shared.with_face(face);
+        shared.face = Arc::new(face);
         let (clients, from_clients) = mpsc::channel(EVENTS);
         let (commands, from_owner) = mpsc::channel(16);
         let (to_hub, from_servers) = mpsc::channel(EVENTS);
@@ -117,6 +118,13 @@ impl GatewayHandle {
             return Vec::new();
         }
         status.await.unwrap_or_default()
+    }
+
+    /// The definition of a tool that clients call so, as they get it.
+    pub(super) async fn tool(&self, exposed: &str) -> Option<bytes::Bytes> {
+        let (answer, tool) = oneshot::channel();
+        self.commands.send(Command::Tool(exposed.to_owned(), answer)).await.ok()?;
+        tool.await.ok().flatten()
     }
 
     /// Waits until the gateway has ended. Dropping the future loses nothing.

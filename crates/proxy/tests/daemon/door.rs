@@ -1,3 +1,5 @@
+//! Who may connect to the daemon, and what first lines it takes.
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Which servers have one copy, and when copies and the daemon end.
+
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
-use toolway_wire::era::{header, header_safe};
+use toolway_wire::era::{header, header_safe, header_value};
 use toolway_wire::find::{Step, find, string};
 
 /// Schemas nested deeper than this are not searched.
@@ -104,6 +104,42 @@ impl Tools {
     }
 }
 
+/// Why the headers of a `tools/call` do not say what its arguments say, for a server that has this tool (one item of
+/// `tools/list`); a fragment that names the header. Annotations that break the specification ask for nothing.
+pub fn mirrored_mismatch(tool: &[u8], call: &[u8], headers: &HeaderMap) -> Option<String> {
+    memchr::memmem::find(tool, b"x-mcp-header")?;
+    let known = Tools::default();
+    known.learn(&[b"{\"tools\":[", tool, b"]}"].concat());
+    let name = string(tool, find(tool, &[Step::Key("name")])?)?;
+    let mut expected = HeaderMap::new();
+    known.mirror(&name, call, &mut expected);
+    let params = known.lock().params.remove(&name)?;
+    params.into_iter().find_map(|Param { header, .. }| {
+        let mut given = headers.get_all(&header).iter();
+        let decode = |value: &HeaderValue| {
+            value.to_str().ok().and_then(header_value).map(std::borrow::Cow::into_owned)
+        };
+        match (given.next(), given.next(), expected.get(&header)) {
+            (None, _, None) => None,
+            (None, _, Some(_)) => Some(format!("{header} is missing")),
+            (Some(_), Some(_), _) => Some(format!("{header} stands twice")),
+            (Some(_), None, None) => Some(format!("{header} is there, and its parameter is not")),
+            (Some(given), None, Some(expected)) => match decode(given) {
+                None => Some(format!("{header} is not well encoded")),
+                Some(text) if Some(&text) == decode(expected).as_ref() || same_number(&text, expected) => {
+                    None
+                }
+                Some(_) => Some(format!("{header} does not match the body")),
+            },
+        }
+    })
+}
+
+/// Whole numbers are compared by value: `42.0` is `42`.
+fn same_number(given: &str, expected: &HeaderValue) -> bool {
+    expected.to_str().is_ok_and(|expected| integer_or_word(given.as_bytes()).as_deref() == Some(expected))
+}
+
 /// `true`, `false`, and numbers; whole numbers in decimal notation however they are spelled.
 fn integer_or_word(raw: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(raw).ok()?;
@@ -187,6 +223,33 @@ mod tests {
             [("mcp-param-count", "42"), ("mcp-param-dry-run", "true"), ("mcp-param-region", "us-west1")];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(headers(LIST, "sql", arguments), expected);
+    }
+
+    #[test]
+    fn headers_that_say_something_else_than_the_arguments_are_told() {
+        let tool = br#"{"name":"sql","inputSchema":{"type":"object","properties":{
+            "region":{"type":"string","x-mcp-header":"Region"},"count":{"type":"integer","x-mcp-header":"Count"}}}}"#;
+        let call = br#"{"params":{"name":"sql","arguments":{"region":"a","count":42}}}"#;
+        for (given, told) in [
+            (vec![("mcp-param-region", "a"), ("mcp-param-count", "42")], None),
+            (vec![("mcp-param-region", "=?base64?YQ==?="), ("mcp-param-count", "42.0")], None),
+            (vec![("mcp-param-region", "a"), ("mcp-param-count", "42"), ("mcp-param-other", "x")], None),
+            (vec![("mcp-param-region", "a")], Some("mcp-param-count is missing")),
+            (vec![("mcp-param-region", "b"), ("mcp-param-count", "42")], Some("does not match")),
+            (vec![("mcp-param-region", "=?base64?!?="), ("mcp-param-count", "42")], Some("not well encoded")),
+            (vec![("mcp-param-region", "a"), ("mcp-param-region", "a")], Some("stands twice")),
+        ] {
+            let mut headers = HeaderMap::new();
+            for (name, value) in &given {
+                headers.append(*name, value.parse().unwrap());
+            }
+            let found = mirrored_mismatch(tool, call, &headers);
+            assert_eq!(found.is_some(), told.is_some(), "{given:?}: {found:?}");
+            assert!(found.unwrap_or_default().contains(told.unwrap_or_default()), "{given:?}");
+        }
+        let absent = br#"{"params":{"name":"sql","arguments":{"region":null}}}"#;
+        assert_eq!(mirrored_mismatch(tool, absent, &HeaderMap::new()), None);
+        assert_eq!(mirrored_mismatch(br#"{"name":"plain","inputSchema":{}}"#, call, &HeaderMap::new()), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::command::shell::Refusal;
 use crate::compose;
 use crate::exit::Exit;
 use crate::render::Output;
+use crate::show::whole_line;
 use crate::table::{Align, columns};
 
 pub(super) fn run(args: &ShowConfigArgs) -> Result<Exit, Refusal> {
@@ -39,7 +40,7 @@ pub(super) fn run(args: &ShowConfigArgs) -> Result<Exit, Refusal> {
 fn page(entry: &Entry, resolved: &Resolved, explain: Option<&Environment>) -> String {
     let mut rows = Vec::new();
     for (field, value) in entry.shown_fields() {
-        let mut row = vec![format!("  {field}"), value];
+        let mut row = vec![format!("  {}", whole_line(&field)), whole_line(&value)];
         if let Some(machine) = explain {
             row.push(place_of(entry, &field).map(ToString::to_string).unwrap_or_default());
             row.push(origins(entry, &field, machine).join(", "));

@@ -113,7 +113,8 @@ fn directory(own: &Environment) -> Result<PathBuf, UsageError> {
 fn check(directory: &Path) -> Result<(), UsageError> {
     let metadata = std::fs::symlink_metadata(directory).map_err(system)?;
     let ours = metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw();
-    if ours && metadata.mode() & 0o077 == 0 {
+    let private = metadata.mode().trailing_zeros() >= 6;
+    if ours && private {
         return Ok(());
     }
     let text = format!("{} is not a directory that is ours alone", directory.display());
@@ -131,7 +132,7 @@ fn config(own: &Environment, socket: PathBuf, idle: Duration) -> Result<DaemonCo
     Ok(DaemonConfig {
         socket,
         idle,
-        shared: Shared::new(Arc::clone(&guard), Arc::new(eras), Face::default()),
+        shared: Shared::new(Arc::clone(&guard), Arc::new(eras), Face::of_gateway()),
         guard,
         supervisor: supervisor::own_binary().ok(),
         user: rustix::process::geteuid().as_raw(),

@@ -7,7 +7,15 @@ use crate::render::quoted;
 
 /// The files that were looked at, and what is wrong with each as a whole.
 pub(super) fn files(resolved: &Resolved) -> Vec<FileReport> {
-    resolved.files.iter().map(|looked| file(looked, resolved)).collect()
+    let mut all: Vec<FileReport> = resolved.files.iter().map(|looked| file(looked, resolved)).collect();
+    // The approvals stand in no list of files; that they cannot be used explains servers that are not started.
+    let of_trust = resolved.problems.iter().filter(|problem| problem.file == resolved.trust_file);
+    let checks: Vec<Check> = of_trust.map(of_problem).collect();
+    if !checks.is_empty() {
+        let path = resolved.trust_file.display().to_string();
+        all.push(FileReport { path, source: "approvals".to_owned(), read: false, checks });
+    }
+    all
 }
 
 fn file(looked: &Looked, resolved: &Resolved) -> FileReport {
@@ -15,7 +23,7 @@ fn file(looked: &Looked, resolved: &Resolved) -> FileReport {
     let mut checks: Vec<Check> = Vec::new();
     match &looked.status {
         FileStatus::Read { servers } => {
-            checks.push(Check::ok(Layer::File, format!("names {servers} servers")))
+            checks.push(Check::ok(Layer::File, format!("names {servers} servers")));
         }
         FileStatus::Absent => {}
         FileStatus::Same { of } => {
@@ -51,7 +59,11 @@ pub(super) fn of_problem(problem: &Problem) -> Check {
         None => format!("correct {}", problem.file.display()),
     });
     let verdict = if problem.is_error() { Verdict::Fault } else { Verdict::Warning };
-    Check { layer: Layer::File, verdict, finding, fix: Some(fix) }
+    // A file of variables that cannot be read is no fault of the file that names it.
+    let of_variables =
+        problem.field.as_deref() == Some("envFile") && problem.message.contains("cannot be read");
+    let layer = if of_variables { Layer::Variables } else { Layer::File };
+    Check { layer, verdict, finding, fix: Some(fix) }
 }
 
 /// What the files tell of one entry. It is settled unless the state is `ready`.
@@ -139,7 +151,14 @@ fn well_formed(entry: &Entry, resolved: &Resolved) -> Vec<Check> {
         problem.server.as_deref() == Some(&entry.name)
             && (problem.file == entry.place.file || problem.file.as_os_str().is_empty())
     };
-    let mut checks: Vec<Check> = resolved.problems.iter().filter(own).map(of_problem).collect();
+    // What the entry's standing says, the layer of that standing tells.
+    let stands = match &entry.standing {
+        Standing::Shadowed { by } => format!("is shadowed by {by}"),
+        Standing::Blocked { policy } => format!("blocked by {policy}"),
+        _ => String::new(),
+    };
+    let other = |problem: &&Problem| problem.message != stands;
+    let mut checks: Vec<Check> = resolved.problems.iter().filter(own).filter(other).map(of_problem).collect();
     if checks.iter().all(|check| check.verdict != Verdict::Fault) {
         checks.insert(0, Check::ok(Layer::File, format!("read from {}", entry.place)));
     }

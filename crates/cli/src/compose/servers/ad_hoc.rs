@@ -3,13 +3,16 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
+use toolway_config::{LoadOptions, Policy, Standing};
 use toolway_proxy::gateway::{
     Protocol, RemoteKind, RemoteTarget, ServerConfig, Share, Target, Timeouts, ToolFilter,
 };
 use toolway_secret::Secret;
 use toolway_transport::HttpConfig;
 
+use super::machine;
 use super::plan::child_target;
 use crate::args::AdHocArgs;
 use crate::compose::{Environment, UsageError, expand};
@@ -21,9 +24,10 @@ const LEAST_SECRET: usize = 4;
 
 /// The server that the arguments give; `None`: they give none.
 pub(crate) fn ad_hoc(args: &AdHocArgs, own: &Environment) -> Result<Option<Arc<ServerConfig>>, UsageError> {
+    let machine = machine(own)?;
     let config = match (&args.command, &args.url) {
-        (Some(command), _) => command_line(command, args, own)?,
-        (None, Some(url)) => address(url, args, own)?,
+        (Some(command), _) => command_line(command, args, own, &machine)?,
+        (None, Some(url)) => address(url, args, own, &machine)?,
         (None, None) if args.transport.is_some() => {
             return Err(UsageError::new("--transport", "belongs to --command or --url"));
         }
@@ -32,7 +36,28 @@ pub(crate) fn ad_hoc(args: &AdHocArgs, own: &Environment) -> Result<Option<Arc<S
     Ok(Some(Arc::new(config)))
 }
 
-fn command_line(line: &str, args: &AdHocArgs, own: &Environment) -> Result<ServerConfig, UsageError> {
+/// An administrator's policy holds here as well. What cannot be judged is forbidden as soon as there is a policy.
+fn permit(flag: &str, entry: Value, machine: &toolway_config::Environment) -> Result<(), UsageError> {
+    let inline = Map::from_iter([(NAME.to_owned(), entry)]);
+    let resolved = toolway_config::load(&LoadOptions { inline, ..LoadOptions::default() }, machine);
+    let forbidden = |by: String| Err(UsageError::new(flag, format!("forbidden by {by}")));
+    match resolved.entries.first().map(|entry| &entry.standing) {
+        Some(Standing::Blocked { policy }) => forbidden(policy.clone()),
+        Some(Standing::Ready) => Ok(()),
+        _ if resolved.policy == Policy::default() => Ok(()),
+        _ => {
+            let file = resolved.policy.file.unwrap_or_default();
+            forbidden(format!("{}: it cannot be judged by the policy there", file.display()))
+        }
+    }
+}
+
+fn command_line(
+    line: &str,
+    args: &AdHocArgs,
+    own: &Environment,
+    machine: &toolway_config::Environment,
+) -> Result<ServerConfig, UsageError> {
     if args.transport.as_deref().is_some_and(|kind| kind != "stdio") {
         return Err(
             UsageError::new("--transport", "a command speaks stdio").with_hint("give --url for http and sse")
@@ -46,6 +71,9 @@ fn command_line(line: &str, args: &AdHocArgs, own: &Environment) -> Result<Serve
         return Err(UsageError::new("--command", "is empty"));
     };
     let given = args.env.iter().map(|pair| variable(pair, own)).collect::<Result<Vec<_>, _>>()?;
+    let env: Map<String, Value> =
+        given.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
+    permit("--command", json!({"command": command, "args": arguments, "env": env}), machine)?;
     let mut secrets: Vec<Secret> = Vec::new();
     let mut digest = Sha256::new();
     for word in &words {
@@ -68,7 +96,12 @@ fn command_line(line: &str, args: &AdHocArgs, own: &Environment) -> Result<Serve
     Ok(settings(Target::Child(child), hex(digest), secrets))
 }
 
-fn address(url: &str, args: &AdHocArgs, own: &Environment) -> Result<ServerConfig, UsageError> {
+fn address(
+    url: &str,
+    args: &AdHocArgs,
+    own: &Environment,
+    machine: &toolway_config::Environment,
+) -> Result<ServerConfig, UsageError> {
     let kind = match args.transport.as_deref() {
         None => RemoteKind::Auto,
         Some("http" | "streamable-http") => RemoteKind::StreamableHttp,
@@ -79,6 +112,7 @@ fn address(url: &str, args: &AdHocArgs, own: &Environment) -> Result<ServerConfi
         }
     };
     let url = expand(url, own, "--url")?;
+    permit("--url", json!({"url": url}), machine)?;
     let mut http = HttpConfig::new(&url).map_err(|error| UsageError::new("--url", error.to_string()))?;
     http.headers = args.header.iter().map(|pair| header(pair, own)).collect::<Result<_, _>>()?;
     let mut digest = Sha256::new();
@@ -209,6 +243,29 @@ mod tests {
         let headers: Vec<(&str, &str)> =
             target.http.headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
         assert_eq!(headers, [("Authorization", "Bearer s3cr3t"), ("X-A", "b:c=d")]);
+    }
+
+    #[test]
+    fn an_administrators_policy_holds_for_what_is_typed_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = Environment::of(&[("PATH", "/bin")]);
+        let mut machine = machine(&own).unwrap();
+        machine.managed_dirs = vec![dir.path().to_owned()];
+        let args = AdHocArgs { env: vec!["NODE_OPTIONS=-r ./x".to_owned()], ..AdHocArgs::default() };
+        for (policy, command, url) in [
+            ("{}", true, true),
+            (r#"{"policy": {"deny": [{"command": "/opt/evil*"}]}}"#, false, true),
+            (r#"{"policy": {"deny": [{"command": "evil * x"}, {"url": "*.example"}]}}"#, false, false),
+            (r#"{"policy": {"allow": [{"command": "/opt/evil*"}, {"url": "h.example"}]}}"#, false, true),
+            (r#"{"policy": {"disableAll": true}}"#, false, false),
+            (r#"{"policy": {"allow": []}}"#, false, false),
+            ("{", false, false),
+        ] {
+            std::fs::write(dir.path().join("mcp.json"), policy).unwrap();
+            let line = command_line("/opt/evil/evil --a x", &args, &own, &machine);
+            assert_eq!(line.is_ok(), command, "{policy}: {line:?}");
+            assert_eq!(address("https://h.example/mcp", &args, &own, &machine).is_ok(), url, "{policy}");
+        }
     }
 
     #[test]

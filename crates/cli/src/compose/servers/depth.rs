@@ -2,9 +2,6 @@
 //! would start processes without end.
 
 use std::ffi::OsString;
-use std::path::Path;
-
-use toolway_config::{Definition, Target};
 
 use crate::compose::{Environment, UsageError};
 
@@ -12,8 +9,6 @@ use crate::compose::{Environment, UsageError};
 const VARIABLE: &str = "TOOLWAY_DEPTH";
 /// A gateway behind an agent behind a gateway may be meant; more is a circle.
 const DEEPEST: u32 = 3;
-/// Names under which the program may be installed.
-const OURS: [&str; 2] = ["toolway", "cursor-mcp-response-proxy"];
 
 /// The variable for processes that are started from here.
 pub(super) fn below(own: &Environment) -> (OsString, OsString) {
@@ -31,19 +26,4 @@ pub(crate) fn refuse_circle(own: &Environment) -> Result<(), UsageError> {
 
 fn depth(own: &Environment) -> u32 {
     own.get(VARIABLE).and_then(|value| value.to_str()?.parse().ok()).unwrap_or(0)
-}
-
-/// Whether the entry is a client's way to this very gateway.
-pub(super) fn is_own_front(definition: &Definition) -> bool {
-    let Target::Stdio(stdio) = &definition.target else { return false };
-    let command = stdio.command.raw();
-    let (program, first) = match &stdio.args {
-        Some(args) => (command, args.first().map(|arg| arg.raw())),
-        None => {
-            let mut words = command.split_whitespace();
-            (words.next().unwrap_or_default(), words.next())
-        }
-    };
-    let name = Path::new(program).file_stem().map(|name| name.to_string_lossy().to_lowercase());
-    first == Some("serve") && name.is_some_and(|name| OURS.contains(&name.as_str()))
 }

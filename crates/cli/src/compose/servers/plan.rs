@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_config::{
-    Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, HeaderCase, InheritEnv, Options, Problem,
-    Resolved, Standing,
+    Definition, Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, HeaderCase, InheritEnv,
+    Options, Problem, Resolved, Standing,
 };
 use toolway_guard::Glob;
 use toolway_proxy::gateway::{
@@ -54,7 +54,7 @@ fn plan(
         Standing::Unset { variables } => return Err(unset(entry, variables, problems)),
         Standing::NeedsInput { inputs } => return Err(ServerState::NeedsInput { inputs: inputs.clone() }),
     }
-    if entry.definition.as_ref().is_some_and(depth::is_own_front) && !entry.source.is_explicit() {
+    if entry.definition.as_ref().is_some_and(Definition::starts_gateway) && !entry.source.is_explicit() {
         let by = format!("{}: it runs toolway serve, which does not serve itself", entry.place);
         return Err(ServerState::Disabled { by });
     }

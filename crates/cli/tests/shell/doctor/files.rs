@@ -59,7 +59,7 @@ const ENTRIES: [(&str, Cause); 12] = [
     ),
     (
         r#""x": {"type": "websocket", "url": "https://h.example/mcp"}"#,
-        Cause { server: "x", layer: "file", says: &["websocket"], fix: "" },
+        Cause { server: "x", layer: "file", says: &["WebSocket"], fix: "" },
     ),
 ];
 

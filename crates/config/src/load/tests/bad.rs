@@ -93,6 +93,18 @@ fn names_that_differ_in_case_only() {
 }
 
 #[test]
+fn a_misspelled_wrapper_is_no_server() {
+    let machine = Machine::new(&[
+        ("typo.json", r#"{"mcpServer": {"s": {"command": "x"}}}"#),
+        ("bare.json", r#"{"mcp-server": {"command": "x"}}"#),
+    ]);
+    let named = |file: &str| LoadOptions { files: vec![machine.at(file)], ..LoadOptions::default() };
+    let typo = machine.load_with(&named("typo.json"));
+    assert!(typo.entries.is_empty() && typo.problems[0].to_string().contains("did you mean mcpServers"));
+    assert_eq!(machine.standings(&machine.load_with(&named("bare.json"))), ["mcp-server ready"]);
+}
+
+#[test]
 fn servers_under_another_clients_key_are_read_with_a_warning() {
     let machine = Machine::new(&[("home/.cursor/mcp.json", r#"{"servers": {"s": {"command": "x"}}}"#)]);
     let resolved = machine.load("user");

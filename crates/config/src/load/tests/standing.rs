@@ -189,8 +189,46 @@ fn a_file_of_variables_does_not_steer_an_allowed_command() {
 }
 
 #[test]
+fn the_policy_of_the_documentation_does_what_is_said_there() {
+    let page = include_str!("../../../../../docs/configuration.md");
+    let blocks = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let policy = blocks.into_iter().find(|block| block.contains("\"policy\"")).unwrap();
+    let servers = r#"{"mcpServers": {
+        "a": {"command": "npx", "args": ["-y", "@acme/x"]}, "legacy-a": {"command": "npx", "args": ["-y", "@acme/x"]},
+        "b": {"command": "npx", "args": ["-y", "@other/x"]}, "c": {"url": "https://mcp.acme.example/x"},
+        "d": {"url": "http://mcp.acme.example/x"}, "db": {"command": "/opt/acme/bin/db-mcp"},
+        "e": {"command": "/opt/acme/bin/db-mcp"},
+        "f": {"command": "npx", "args": ["-y", "@acme/x", "mcp-remote"]}}}"#;
+    let machine = Machine::new(&[("managed/mcp.json", policy), ("home/.cursor/mcp.json", servers)]);
+    let standings = machine.standings(&machine.load("user,mdm"));
+    let ready = ["handbook ready", "a ready", "c ready", "db ready"];
+    let blocked: Vec<&String> =
+        standings.iter().filter(|standing| !ready.contains(&standing.as_str())).collect();
+    assert_eq!(
+        blocked,
+        ["legacy-a blocked", "b blocked", "d blocked", "e blocked", "f blocked"],
+        "{standings:?}"
+    );
+    assert_eq!(standings.len(), 9);
+}
+
+#[test]
 fn a_policy_that_cannot_be_read_closes_everything() {
-    for text in ["{", r#"{"policy": {"alow": []}}"#, r#"{"policy": {"disableAll": true}}"#] {
+    for text in [
+        "{",
+        "",
+        "[]",
+        r#"{"policy": {"alow": []}}"#,
+        r#"{"policy": {"disableAll": true}}"#,
+        // Read loosely, each of these would forbid nothing.
+        r#"{"polcy": {"deny": ["*"]}}"#,
+        r#"{"policy": {"deny": ["*"], "deny": []}}"#,
+        r#"{"policy": {"deny": ["*"]}, "policy": {}}"#,
+        r#"{"policy": {"deny": [{"name": "*", "name": "x"}]}}"#,
+        r#"{"deny": ["*"]}"#,
+        r#"{"policy": {"deny": "*"}}"#,
+        r#"{"mcpServers": {}, "mcpServers": {}, "policy": {"deny": ["*"]}}"#,
+    ] {
         let machine =
             Machine::new(&[("managed/mcp.json", text), ("home/.cursor/mcp.json", &map("s", SERVER))]);
         assert_eq!(machine.standings(&machine.load("user")), ["s blocked"], "{text}");

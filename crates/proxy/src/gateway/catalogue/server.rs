@@ -44,6 +44,11 @@ pub struct ServerCatalogue {
 }
 
 impl ServerCatalogue {
+    /// Everything that the server listed is shown.
+    pub fn is_whole(&self) -> bool {
+        self.hidden == 0 && self.refused.is_empty()
+    }
+
     /// Judges and shapes what a server listed.
     pub fn new(server: &str, raw: &RawLists, shaping: Shaping<'_>) -> Self {
         let mut this = Self {

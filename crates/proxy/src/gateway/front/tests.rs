@@ -6,3 +6,4 @@ mod legacy;
 mod modern;
 mod peer;
 mod stdio;
+mod tls;

@@ -70,6 +70,8 @@ pub enum Command {
     Reload(Box<GatewayConfig>, oneshot::Sender<()>),
     /// The state of every entry.
     Status(oneshot::Sender<Vec<Status>>),
+    /// The definition of the tool that clients call so, as they get it.
+    Tool(String, oneshot::Sender<Option<bytes::Bytes>>),
     /// All servers end, and the hub with them.
     Shutdown,
 }

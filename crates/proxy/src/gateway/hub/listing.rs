@@ -39,6 +39,18 @@ pub(super) struct Known {
 
 type Memory = HashMap<Box<str>, Known, BuildHasherDefault<IdHasher>>;
 
+/// What waits for the first lists.
+#[derive(Debug)]
+enum Awaited {
+    List(ListKind),
+    /// A request for something that no server is known to have yet.
+    Request(Box<Message>),
+}
+
+/// The most requests that wait so, and the most bytes of one.
+const HELD: usize = 256;
+const HELD_BYTES: usize = 64 << 10;
+
 /// The lists of all servers.
 #[derive(Debug)]
 pub(super) struct Lists {
@@ -53,7 +65,7 @@ pub(super) struct Lists {
     /// When clients hear of the changes.
     tell_at: Option<Instant>,
     /// Who waits for the first lists.
-    waiting: Vec<(Asker, ListKind)>,
+    waiting: Vec<(Asker, Awaited)>,
     /// When they wait no more.
     wait_until: Option<Instant>,
 }
@@ -149,6 +161,11 @@ impl Lists {
         (self.changes, self.tell_at) = (old.changes, old.tell_at);
     }
 
+    /// All that this server listed is shown.
+    pub(super) fn is_whole(&self, server: usize) -> bool {
+        self.catalogue.get(server).is_some_and(|catalogue| catalogue.is_whole())
+    }
+
     /// A client waits no more.
     pub(super) fn forget(&mut self, session: SessionId) {
         self.waiting.retain(|(asker, _)| asker.session != session);
@@ -203,15 +220,43 @@ impl Hub {
             return;
         }
         if self.must_wait() {
-            if self.lists.wait_until.is_none() {
-                let waited = self.servers.iter().filter_map(|server| server.plan.as_ref().ok());
-                let longest = waited.map(|config| config.timeouts.startup + config.timeouts.list).max();
-                self.lists.wait_until = Some(self.now + longest.unwrap_or_default());
-            }
-            self.lists.waiting.push((asker, kind));
+            self.await_lists(asker, Awaited::List(kind));
             return;
         }
         self.send_list(asker, kind);
+    }
+
+    fn await_lists(&mut self, asker: Asker, what: Awaited) {
+        if self.lists.wait_until.is_none() {
+            let waited = self.servers.iter().filter_map(|server| server.plan.as_ref().ok());
+            let longest = waited.map(|config| config.timeouts.startup + config.timeouts.list).max();
+            self.lists.wait_until = Some(self.now + longest.unwrap_or_default());
+        }
+        self.lists.waiting.push((asker, what));
+    }
+
+    /// A request for what nobody is known to have waits as the first list does: a client may know the name from before.
+    /// Gives it back when it need not wait.
+    pub(super) fn awaited(&mut self, asker: Asker, message: Message) -> Option<(Asker, Message)> {
+        let small = message.content.bytes().is_some_and(|bytes| bytes.len() <= HELD_BYTES);
+        if !small || self.lists.waiting.len() >= HELD || !self.is_unknown(&message) || !self.must_wait() {
+            return Some((asker, message));
+        }
+        self.await_lists(asker, Awaited::Request(Box::new(message)));
+        None
+    }
+
+    fn is_unknown(&mut self, message: &Message) -> bool {
+        let name = message.envelope.name().unwrap_or_default();
+        match message.envelope.method() {
+            Some("tools/call") => self.lists.tool(name).is_none() && !name.starts_with("toolway_"),
+            Some("prompts/get") => self.lists.prompt(name).is_none(),
+            Some("resources/read" | "resources/subscribe") => {
+                self.lists.resource(message.envelope.uri().unwrap_or_default()).is_none()
+            }
+            Some("completion/complete") => true,
+            _ => false,
+        }
     }
 
     /// Some server that the first list waits for is not there yet.
@@ -234,8 +279,11 @@ impl Hub {
         if self.must_wait() {
             return;
         }
-        for (asker, kind) in std::mem::take(&mut self.lists.waiting) {
-            self.send_list(asker, kind);
+        for (asker, what) in std::mem::take(&mut self.lists.waiting) {
+            match what {
+                Awaited::List(kind) => self.send_list(asker, kind),
+                Awaited::Request(message) => self.request(asker, *message),
+            }
         }
     }
 

@@ -9,11 +9,15 @@ use super::listing::Known;
 use super::send::Target;
 use super::session::{Asker, ModernFacts};
 use super::splice;
+use crate::gateway::config::Expose;
 use crate::gateway::lists::ListKind;
 use crate::gateway::message::{Content, Message};
 use crate::gateway::state::ServerState;
 use crate::gateway::translate::{self, SUPPORTED};
 
+/// Requests of the legacy generation that the modern one no longer has (2026-07-28, "Changes").
+const REMOVED: [&str; 5] =
+    ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 /// The largest request that is looked into, where it is not in memory.
 const LOOKED_INTO: u64 = 64 << 20;
 
@@ -30,7 +34,8 @@ impl Hub {
         let envelope = &message.envelope;
         let method = envelope.method().unwrap_or_default();
         let modern = match method {
-            "initialize" => false,
+            // A revision in its params is one that it offers.
+            "initialize" => message.content.bytes().is_some_and(|bytes| translate::is_modern(bytes)),
             "server/discover" | "subscriptions/listen" => true,
             _ => envelope.protocol_version().is_some(),
         };
@@ -39,7 +44,12 @@ impl Hub {
             self.answer(&asker, bytes);
             return;
         }
-        match method {
+        if asker.modern.is_some() && REMOVED.contains(&method) {
+            self.fail(&asker, METHOD_NOT_FOUND, "method not found: this revision has it no longer");
+            return;
+        }
+        let Some((asker, message)) = self.awaited(asker, message) else { return };
+        match message.envelope.method().unwrap_or_default() {
             "tools/call" => self.call(asker, message),
             "initialize" => self.initialize(&asker, &message),
             "server/discover" => self.discover(&asker),
@@ -88,9 +98,27 @@ impl Hub {
         if name == READ_BACK_TOOL && self.reads_back() {
             self.read_back(asker, &message);
         } else if let Some((asker, message)) = self.call_search(asker, message) {
+            if let (true, Some(own)) = (self.passes_unlisted(), message.envelope.name().map(Into::into)) {
+                self.deliver(Target { server: 0, tool: Some(own), rename: None }, asker, message);
+                return;
+            }
             let (text, down) = self.unknown(message.envelope.name().unwrap_or_default(), "tool");
             self.fail(&asker, if down { UPSTREAM_ERROR } else { INVALID_PARAMS }, &text);
         }
+    }
+
+    /// A tool that was not listed goes to the one server all the same: with bare names it is the server that knows what it
+    /// has, and the gateway hides none of it.
+    fn passes_unlisted(&self) -> bool {
+        let [only] = self.servers.as_slice() else { return false };
+        let Ok(config) = &only.plan else { return false };
+        self.config.bare
+            && matches!(self.config.expose, Expose::All)
+            && !self.config.pin_tools
+            && config.filter.allow.is_none()
+            && config.filter.deny.is_empty()
+            && self.state_of(0) == ServerState::Connected
+            && self.lists.is_whole(0)
     }
 
     /// Why there is no such tool or prompt; and whether that is because of a server that is not up.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, Response, StatusCode};
+use toolway_transport::mirrored_mismatch;
 use toolway_wire::era::{Era, ProtocolVersion, code, header, header_value};
 use toolway_wire::find::{Step, find};
 use toolway_wire::{Envelope, Kind, METHOD_NOT_FOUND, UPSTREAM_ERROR, error_response};
@@ -40,7 +41,17 @@ pub(super) async fn post(
         }
     }
     let Some(id) = envelope.id().cloned() else { return answer::status(StatusCode::BAD_REQUEST) };
-    let checked = check_version(&message, headers).and_then(|()| check_headers(envelope, headers));
+    let mut checked = check_version(&message, headers).and_then(|()| check_headers(envelope, headers));
+    if checked.is_ok() && is_removed(envelope) {
+        let text = format!("{} is not part of this protocol revision", envelope.method().unwrap_or_default());
+        return answer::message(
+            StatusCode::NOT_FOUND,
+            error_response(id.raw(), METHOD_NOT_FOUND, &text, None),
+        );
+    }
+    if checked.is_ok() {
+        checked = check_parameters(shared, &message, headers).await;
+    }
     if let Err(refusal) = checked {
         let spoken: Vec<ProtocolVersion> = SUPPORTED.into_iter().filter(|v| v.era() == Era::Modern).collect();
         return answer::message(StatusCode::BAD_REQUEST, refusal.response(id.raw(), &spoken));
@@ -126,6 +137,25 @@ fn check_headers(envelope: &Envelope, headers: &HeaderMap) -> Result<(), Refusal
     let decoded = header_value(given)
         .ok_or_else(|| Refusal::HeaderMismatch("Header mismatch: Mcp-Name is not well encoded".to_owned()))?;
     equal("Mcp-Name", Some(&decoded), named)
+}
+
+/// `Mcp-Param-*` say what the arguments say, for the parameters that the tool's definition annotates.
+async fn check_parameters(shared: &Shared, message: &Message, headers: &HeaderMap) -> Result<(), Refusal> {
+    let (Some("tools/call"), Some(name)) = (message.envelope.method(), message.envelope.name()) else {
+        return Ok(());
+    };
+    let (Content::Bytes(call), Some(tool)) = (&message.content, shared.gateway.tool(name).await) else {
+        return Ok(());
+    };
+    let mismatch = mirrored_mismatch(&tool, call, headers);
+    mismatch.map_or(Ok(()), |text| Err(Refusal::HeaderMismatch(format!("Header mismatch: {text}"))))
+}
+
+/// Methods of older revisions, which the gateway answers to older clients only.
+fn is_removed(envelope: &Envelope) -> bool {
+    const REMOVED: [&str; 5] =
+        ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+    envelope.method().is_some_and(|method| REMOVED.contains(&method))
 }
 
 fn equal(name: &str, given: Option<&str>, expected: &str) -> Result<(), Refusal> {

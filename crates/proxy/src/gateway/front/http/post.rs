@@ -18,6 +18,7 @@ use super::body::Body;
 use super::{Shared, answer, legacy, modern};
 use crate::gateway::front::admit::{Admitted, admit};
 use crate::gateway::message::Message;
+use crate::gateway::translate;
 
 /// Answers one HTTP request.
 pub(super) async fn handle(
@@ -86,11 +87,11 @@ fn one_or_batch(mut answers: Vec<Vec<u8>>) -> Vec<u8> {
 }
 
 /// The request belongs to the modern generation: it says its revision, or only that generation has its method, or its
-/// header names such a revision. `initialize` belongs to the other one whatever it names.
+/// header names such a revision. `initialize` belongs to the other one, unless its body has what only this one has.
 fn is_modern(message: &Message, headers: &HeaderMap) -> bool {
     let envelope = &message.envelope;
     match envelope.method() {
-        Some("initialize") => false,
+        Some("initialize") => is_marked(message),
         Some("server/discover" | "subscriptions/listen") => true,
         _ => {
             let named = headers.get(header::PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
@@ -99,6 +100,11 @@ fn is_modern(message: &Message, headers: &HeaderMap) -> bool {
             modern || (envelope.method().is_some() && envelope.protocol_version().is_some())
         }
     }
+}
+
+/// Its `_meta` has members that only the modern generation has.
+fn is_marked(message: &Message) -> bool {
+    message.content.bytes().is_some_and(|bytes| translate::is_modern(bytes))
 }
 
 /// Which answers the client reads.

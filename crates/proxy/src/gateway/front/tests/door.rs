@@ -1,3 +1,5 @@
+//! Who is turned away at the door, and what bad clients cost.
+
 use std::time::Duration;
 
 use toolway_secret::Secret;

@@ -1,3 +1,5 @@
+//! Sessions, streams and batches of the legacy generation over HTTP.
+
 use std::time::Duration;
 
 use super::hub::Played;

@@ -1,3 +1,5 @@
+//! Requests of the modern generation over HTTP.
+
 use std::time::Duration;
 
 use super::hub::Played;
@@ -30,6 +32,11 @@ async fn each_request_is_whole_in_itself() {
     let mut unknown = post(port, "unknown", &call("\"a\"", "unknown", "")).await;
     assert_eq!(unknown.status, 404);
     assert!(unknown.body().await.contains(r#""id":"a","error":{"code":-32601"#));
+    for removed in ["initialize", "ping", "logging/setLevel", "resources/subscribe"] {
+        let mut peer = post(port, removed, &call("1", removed, "")).await;
+        assert_eq!(peer.status, 404, "{removed}");
+        assert!(peer.body().await.contains("-32601"));
+    }
     for method in ["GET", "DELETE"] {
         let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Accept", "text/event-stream")];
         assert_eq!(Peer::send(port, &request(method, port, &headers, "")).await.status, 405, "{method}");

@@ -1,3 +1,5 @@
+//! One session over two byte streams.
+
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;

@@ -106,6 +106,40 @@ fn the_first_list_waits_for_those_that_it_must_wait_for() {
 }
 
 #[test]
+fn a_call_of_what_nobody_has_yet_waits_as_the_first_list_does() {
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__t"}}"#;
+    let servers = || vec![entry(server_config("a")), entry(server_config("b"))];
+    let mut rig = Rig::with(servers(), |config| config.wait = Wait::All);
+    rig.open(1);
+    rig.hello(1);
+    rig.sent();
+    rig.client(1, call);
+    rig.nothing();
+    rig.up("a");
+    rig.nothing();
+    let state = ServerState::Failed { stage: Stage::Spawn, reason: "no".to_owned(), hint: None };
+    rig.upstream("b", UpstreamEvent::State(state));
+    assert!(rig.sent().iter().any(|line| line.starts_with("a ") && line.contains("tools/call")));
+
+    // A name that nobody has in the end is refused then.
+    let mut rig = Rig::with(servers(), |config| config.wait = Wait::All);
+    rig.open(1);
+    rig.hello(1);
+    rig.sent();
+    rig.client(1, &call.replace("a__t", "a__none"));
+    rig.after(Duration::from_mins(3));
+    assert!(rig.sent().iter().any(|line| line.contains("a__none") && line.contains("error")));
+
+    // Whoever waits for nothing is told at once.
+    let mut rig = Rig::with(servers(), |_| {});
+    rig.open(1);
+    rig.hello(1);
+    rig.sent();
+    rig.client(1, call);
+    assert!(json(&rig.one())["error"]["message"].as_str().unwrap().contains("is starting"));
+}
+
+#[test]
 fn remembered_tools_are_there_before_their_server_and_go_if_it_does_not_come() {
     let keep = tempfile::tempdir().unwrap();
     let servers = || vec![entry(server_config("a"))];
@@ -219,4 +253,28 @@ fn every_entry_has_a_state_also_those_that_never_start() {
     assert_eq!(states, ["ok: connected", "off: disabled: mcp.json:3", "lost: shadowed: mcp.json:9"]);
     assert_eq!((status[0].protocol.as_deref(), status[0].instances), (Some("2025-11-25"), 1));
     assert!(status[0].tools >= 1 && !status[0].hidden_tools.is_empty(), "{:?}", status[0]);
+}
+
+#[test]
+fn with_bare_names_the_one_server_is_asked_for_what_it_did_not_list() {
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"unlisted"}}"#;
+    let one = || vec![entry(server_config("a"))];
+    let called = |rig: &mut Rig| {
+        rig.open(1);
+        rig.hello(1);
+        rig.up("a");
+        rig.sent();
+        rig.client(1, call);
+        rig.one()
+    };
+    let mut rig = Rig::with(one(), |config| config.bare = true);
+    assert!(called(&mut rig).starts_with("a "), "the server answers in its own words");
+
+    // Where some of its tools are hidden, a name that is not shown is none.
+    let mut hides = server_config("a");
+    hides.filter.deny = vec![Glob::new("x*").unwrap()];
+    let mut rig = Rig::with(vec![entry(hides)], |config| config.bare = true);
+    assert!(called(&mut rig).contains("unknown tool"));
+    let mut rig = Rig::with(one(), |config| config.pin_tools = true);
+    assert!(called(&mut rig).contains("unknown tool"));
 }
