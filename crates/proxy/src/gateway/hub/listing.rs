@@ -346,7 +346,7 @@ impl Hub {
         ready.sort_unstable();
         for session in ready {
             let payload = Payload::Bytes(bytes.clone());
-            self.send_client(session, ClientMessage { about: None, is_answer: false, payload });
+            self.tell_client(session, ClientMessage { about: None, is_answer: false, payload });
         }
         self.tell_streams(method, &bytes);
     }
