@@ -195,6 +195,7 @@ impl Hub {
             deadline: super::flight::Deadline::new(day, day, self.now),
             sequence: self.sequence,
             round: None,
+            answered: None,
             watched: None,
         };
         if let Some(flight) = self.take_off(flight) {
