@@ -191,3 +191,37 @@ fn stands_above<'a>(entry: &'a Entry, resolved: &'a Resolved) -> impl Iterator<I
 fn trust(entry: &Entry) -> &'static str {
     if entry.source.needs_approval() { "approved" } else { "needs no approval" }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    use toolway_config::{Environment, LoadOptions, Platform, SettingSource, load};
+
+    use super::super::report::{Layer, Verdict};
+    use super::entry;
+
+    #[test]
+    fn a_denied_policy_is_named_with_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let file = folder.path().join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        };
+        let deny = r#"{"mcpServers": {}, "policy": {"deny": [{"command": "npx *"}]}}"#;
+        write("managed/mcp.json", deny);
+        write("home/.cursor/mcp.json", r#"{"mcpServers": {"x": {"command": "npx", "args": ["-y", "y"]}}}"#);
+        let vars = [("HOME".to_owned(), folder.path().join("home").display().to_string())];
+        let mut machine = Environment::new(BTreeMap::from(vars), PathBuf::from("/"), Platform::current());
+        machine.managed_dirs = vec![folder.path().join("managed")];
+        let options = LoadOptions { sources: vec![SettingSource::User], ..LoadOptions::default() };
+        let resolved = load(&options, &machine);
+        let report = entry(resolved.entry("x").unwrap(), &resolved);
+        let faults: Vec<_> = report.checks.iter().filter(|check| check.verdict == Verdict::Fault).collect();
+        assert_eq!((report.state.as_str(), report.usable), ("blocked", Some(false)));
+        assert_eq!((faults.len(), faults[0].layer), (1, Layer::Policy));
+        assert!(faults[0].finding.contains("managed/mcp.json"), "{faults:?}");
+    }
+}
