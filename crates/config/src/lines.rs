@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_line_of_wrappers_without_end_is_walked_once() {
-        let words = ["env"; 2000];
+        let words = vec!["env"; 2000];
         let mut looks = 0;
         assert!(!any(&words, &mut |_| {
             looks += 1;
