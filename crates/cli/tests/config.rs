@@ -143,6 +143,17 @@ fn path_lists_the_files_in_their_order() -> Result<()> {
 }
 
 #[test]
+fn show_does_not_hide_a_file_that_says_nothing() -> Result<()> {
+    let place = Place::new(&[
+        ("home/.config/toolway/mcp.json", r#"{"mcpServers": {"s": {"command": "x"}}}"#),
+        ("home/.cursor/mcp.json", r#"{"mcpServers": {"#),
+    ])?;
+    let shown = place.run(&["config", "show"])?;
+    ensure!(shown.out.starts_with("s: ready") && shown.err.contains(".cursor/mcp.json:1:"), "{}", shown.err);
+    Ok(())
+}
+
+#[test]
 fn every_example_of_the_configuration_page_is_in_order() -> Result<()> {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
     let page = fs::read_to_string(page)?;

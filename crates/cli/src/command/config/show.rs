@@ -11,7 +11,7 @@ use crate::command::shell::Refusal;
 use crate::compose;
 use crate::exit::Exit;
 use crate::render::Output;
-use crate::show::whole_line;
+use crate::show::{safe, whole_line};
 use crate::table::{Align, columns};
 
 pub(super) fn run(args: &ShowConfigArgs) -> Result<Exit, Refusal> {
@@ -33,6 +33,12 @@ pub(super) fn run(args: &ShowConfigArgs) -> Result<Exit, Refusal> {
         out.write_all(pages.collect::<Vec<_>>().join("\n").as_bytes())?;
     }
     out.flush()?;
+    // What spoils a whole file stands under no server.
+    let mut stderr = std::io::stderr().lock();
+    for problem in resolved.problems.iter().filter(|problem| problem.server.is_none()) {
+        let word = if problem.is_error() { "error" } else { "warning" };
+        writeln!(stderr, "{word}: {}", safe(&problem.to_string())).ok();
+    }
     Ok(Exit::Done)
 }
 

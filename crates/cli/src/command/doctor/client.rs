@@ -19,11 +19,12 @@ pub(super) fn client(
 ) -> ClientReport {
     let mut checks = Vec::new();
     let mut is_in_front = false;
-    let mut read = 0;
+    let mut there = 0;
     for file in client.files(env, project) {
         if file.path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             continue;
         }
+        there += 1;
         let bytes = match read_bytes(&file.path) {
             Ok(bytes) => bytes,
             Err(problem) => {
@@ -31,7 +32,6 @@ pub(super) fn client(
                 continue;
             }
         };
-        read += 1;
         if client.strict_json {
             checks.extend(strict(client, &file.path, &bytes));
         }
@@ -44,7 +44,7 @@ pub(super) fn client(
             Err(problems) => checks.extend(problems.iter().map(super::entries::of_problem)),
         }
     }
-    if read == 0 {
+    if there == 0 {
         let path = client.files(env, project).into_iter().find(|file| file.is_written);
         let path = path.map_or_else(|| "its file".to_owned(), |file| file.path.display().to_string());
         let fix = format!("toolway export --to {} writes {path}", client.id);

@@ -15,13 +15,12 @@ pub(super) fn files(resolved: &Resolved) -> Vec<FileReport> {
     };
     for problem in resolved.problems.iter().filter(elsewhere) {
         let path = problem.file.display().to_string();
-        match all.iter_mut().find(|report| report.path == path) {
-            Some(report) => report.checks.push(of_problem(problem)),
-            None => {
-                let source = if problem.file == resolved.trust_file { "approvals" } else { "plugins" };
-                let checks = vec![of_problem(problem)];
-                all.push(FileReport { path, source: source.to_owned(), read: false, checks });
-            }
+        if let Some(report) = all.iter_mut().find(|report| report.path == path) {
+            report.checks.push(of_problem(problem));
+        } else {
+            let source = if problem.file == resolved.trust_file { "approvals" } else { "plugins" };
+            let checks = vec![of_problem(problem)];
+            all.push(FileReport { path, source: source.to_owned(), read: false, checks });
         }
     }
     all

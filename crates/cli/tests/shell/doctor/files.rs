@@ -129,6 +129,19 @@ fn a_folder_in_the_place_of_a_file_is_named() -> Result<()> {
 }
 
 #[test]
+fn a_circle_of_links_is_named() -> Result<()> {
+    let house = House::new()?;
+    house.write("home/.cursor/x", "")?;
+    std::os::unix::fs::symlink("mcp.json", house.rig.path().join("home/.cursor/mcp.json"))?;
+    let found = sick(&house, &["--for", "cursor"])?;
+    for checks in [&found["files"], &found["client"]] {
+        ensure!(checks.to_string().contains("circle"), "{found:#}");
+    }
+    ensure!(!found.to_string().contains("has no file"), "{found:#}");
+    house.leave()
+}
+
+#[test]
 fn a_pipe_in_the_place_of_a_file_keeps_nobody_waiting() -> Result<()> {
     for path in ["home/.cursor/mcp.json", "home/.config/toolway/mcp.json", "home/.config/toolway/trust.json"]
     {

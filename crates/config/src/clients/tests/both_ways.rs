@@ -14,6 +14,23 @@ fn every_name_becomes_one_that_own_files_can_have() {
 }
 
 #[test]
+fn a_server_without_tools_never_gets_them_all_in_silence() {
+    let own = json!({"command": "x", "args": [], "tools": {"allow": []}});
+    for client in CLIENTS.iter().filter(|client| client.id != "agent-plugin") {
+        let there = match client.id {
+            "continue" => json!({"mcpServers": []}),
+            _ => json!({}),
+        };
+        let (file, line) = export(client.id, &there, &own);
+        if line.left_out == ["tools.allow"] {
+            continue;
+        }
+        let back = found_in(client.id, &file.to_string());
+        assert_eq!(back.found[0].own["tools"]["allow"], json!([]), "{}: {file}", client.id);
+    }
+}
+
+#[test]
 fn what_toolway_reads_in_a_clients_file_comes_over_and_goes_back() {
     let entry = json!({"url": "https://h.example/mcp", "tls": {"caBundle": "PEM", "strict": true},
         "startupTimeoutSec": 30, "enabledTools": ["a"], "callMaxMs": 5000, "x": 1});
