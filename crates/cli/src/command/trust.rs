@@ -74,6 +74,9 @@ fn named(resolved: &Resolved, store: &mut TrustStore, names: &[String]) -> Resul
                 out.write_all(shown(entry).as_bytes())?;
                 approved.push(entry);
             }
+            Standing::Itself => {
+                writeln!(out, "{name} needs no approval: it is Toolway's own gateway.")?;
+            }
             Standing::Ready | Standing::Unset { .. } | Standing::NeedsInput { .. } => {
                 writeln!(out, "{name} needs no approval, or has it.")?;
             }

@@ -15,6 +15,9 @@ pub(super) type Cause = (String, String);
 
 /// Why the system does not start a file that is there and may be executed.
 pub(super) fn of_program(program: &Path) -> Option<Cause> {
+    if !program.is_file() {
+        return None;
+    }
     let mut beginning = Vec::new();
     File::open(program).ok()?.take(BEGINNING).read_to_end(&mut beginning).ok()?;
     let name = program.display();

@@ -8,12 +8,21 @@ use crate::render::quoted;
 /// The files that were looked at, and what is wrong with each as a whole.
 pub(super) fn files(resolved: &Resolved) -> Vec<FileReport> {
     let mut all: Vec<FileReport> = resolved.files.iter().map(|looked| file(looked, resolved)).collect();
-    // The approvals stand in no list of files; that they cannot be used explains servers that are not started.
-    let of_trust = resolved.problems.iter().filter(|problem| problem.file == resolved.trust_file);
-    let checks: Vec<Check> = of_trust.map(of_problem).collect();
-    if !checks.is_empty() {
-        let path = resolved.trust_file.display().to_string();
-        all.push(FileReport { path, source: "approvals".to_owned(), read: false, checks });
+    // Approvals that cannot be used, and plugins that bring nothing, stand in no list of files.
+    let listed = |problem: &Problem| resolved.files.iter().any(|looked| looked.path == problem.file);
+    let elsewhere = |problem: &&Problem| {
+        problem.server.is_none() && !problem.file.as_os_str().is_empty() && !listed(problem)
+    };
+    for problem in resolved.problems.iter().filter(elsewhere) {
+        let path = problem.file.display().to_string();
+        match all.iter_mut().find(|report| report.path == path) {
+            Some(report) => report.checks.push(of_problem(problem)),
+            None => {
+                let source = if problem.file == resolved.trust_file { "approvals" } else { "plugins" };
+                let checks = vec![of_problem(problem)];
+                all.push(FileReport { path, source: source.to_owned(), read: false, checks });
+            }
+        }
     }
     all
 }
@@ -83,6 +92,11 @@ pub(super) fn entry(entry: &Entry, resolved: &Resolved) -> ServerReport {
             let fix = "ask whoever keeps the policy, or remove the entry";
             checks.push(Check::fault(Layer::Policy, format!("forbidden by {policy}"), fix));
             ("blocked", Some(false))
+        }
+        Standing::Itself => {
+            let finding = "it runs toolway serve, which does not serve itself";
+            checks.push(Check::ok(Layer::Merge, finding));
+            ("disabled", None)
         }
         Standing::Disabled { by } => {
             let fix = format!("toolway enable {}", quoted(&entry.name, cfg!(windows)));

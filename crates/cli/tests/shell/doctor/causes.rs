@@ -123,6 +123,18 @@ fn plain_http_behind_https_is_told() -> Result<()> {
 }
 
 #[test]
+fn a_plugin_that_brings_nothing_is_told() -> Result<()> {
+    let house = House::new()?;
+    let manifest = "home/.cursor/plugins/local/p/.cursor-plugin/plugin.json";
+    house.write(manifest, r#"{"name": "p", "mcpServers": "../../../elsewhere.json"}"#)?;
+    let found = sick(&house, &["--sources", "plugins"])?;
+    let files = found["files"].as_array().context("no files")?;
+    let told = files.iter().find(|file| file["source"] == "plugins").context("no plugin")?;
+    anyhow::ensure!(told["checks"][0]["finding"].to_string().contains("leads out of the plugin"), "{told:#}");
+    house.leave()
+}
+
+#[test]
 fn approvals_that_cannot_be_used_are_told_beside_what_they_keep_from_starting() -> Result<()> {
     let house = House::new()?;
     house.write(".git/HEAD", "")?;

@@ -129,6 +129,27 @@ fn a_folder_in_the_place_of_a_file_is_named() -> Result<()> {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_a_file_keeps_nobody_waiting() -> Result<()> {
+    for path in ["home/.cursor/mcp.json", "home/.config/toolway/mcp.json", "home/.config/toolway/trust.json"]
+    {
+        let house = House::new()?;
+        house.write(&format!("{path}.beside"), "")?;
+        let made = std::process::Command::new("mkfifo").arg(house.rig.path().join(path)).status()?;
+        ensure!(made.success(), "no mkfifo");
+        let found = sick(&house, &["--for", "cursor"])?;
+        ensure!(found.to_string().contains("no regular file"), "{path}: {found:#}");
+        for args in
+            [&["import", "--from", "cursor"][..], &["list"], &["trust", "--list"], &["config", "check"]]
+        {
+            let told = house.run(args)?;
+            ensure!(told.code.is_some(), "{path}: {args:?}: {told:#?}");
+        }
+        house.leave()?;
+    }
+    Ok(())
+}
+
+#[test]
 fn a_shadowed_entry_names_the_winner() -> Result<()> {
     let house = House::new()?;
     house.configure(&json!({"s": good(&house)?}))?;

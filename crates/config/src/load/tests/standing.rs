@@ -189,6 +189,21 @@ fn a_file_of_variables_does_not_steer_an_allowed_command() {
 }
 
 #[test]
+fn a_clients_way_to_the_gateway_is_no_server_and_asks_for_no_approval() {
+    let front = r#"{"mcpServers": {"toolway": {"command": "/x/toolway", "args": ["serve"]},
+        "wrapped": {"command": "env A=${UNSET} toolway serve"}, "off": {"command": "toolway serve", "disabled": true}}}"#;
+    let machine = Machine::new(&[("project/.mcp.json", front), ("named.json", front)]);
+    let expected = ["toolway itself", "wrapped itself", "off disabled"];
+    assert_eq!(machine.standings(&machine.load("project")), expected);
+    // Who names the file means what is in it.
+    let named = LoadOptions { files: vec![machine.at("named.json")], ..LoadOptions::default() };
+    assert_eq!(
+        machine.standings(&machine.load_with(&named)),
+        ["toolway ready", "wrapped unset", "off disabled"]
+    );
+}
+
+#[test]
 fn the_policy_of_the_documentation_does_what_is_said_there() {
     let page = include_str!("../../../../../docs/configuration.md");
     let blocks = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());

@@ -186,6 +186,9 @@ impl Hub {
             self.put_live_lists(number, &config, lists);
             self.subscribe_again(id);
         }
+        if !lists.pending {
+            self.settle(number);
+        }
     }
 
     /// Shows what a server offers.
@@ -269,9 +272,12 @@ impl Hub {
             Wait::Required => config.required,
             Wait::All => !config.lazy,
         };
-        self.servers
-            .iter()
-            .any(|server| !server.settled && server.plan.as_ref().is_ok_and(|config| waits(config)))
+        // What is kept on disk is there within milliseconds.
+        let recalling = |server: &super::Server| !server.recalled && server.lists.is_none();
+        self.servers.iter().any(|server| {
+            let plan = server.plan.as_ref();
+            plan.is_ok_and(|config| recalling(server) || (!server.settled && waits(config)))
+        })
     }
 
     /// Another server has settled.

@@ -187,7 +187,10 @@ impl Hub {
                 self.fail_flight(waiting.flight, UPSTREAM_ERROR, &text);
             }
         }
-        if !retired && *state != ServerState::Starting {
+        // Prompts and resources may still be on their way.
+        let is_listing = *state == ServerState::Connected
+            && self.servers.get(number).and_then(|server| server.lists.as_ref()).is_some_and(|lists| lists.pending);
+        if !retired && *state != ServerState::Starting && !is_listing {
             self.settle(number);
         }
         if !retired {
@@ -213,7 +216,7 @@ impl Hub {
     }
 
     /// The first start of a server has come to an end.
-    fn settle(&mut self, number: usize) {
+    pub(super) fn settle(&mut self, number: usize) {
         if let Some(server) = self.servers.get_mut(number)
             && !server.settled
         {
