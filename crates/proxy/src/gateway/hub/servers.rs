@@ -189,7 +189,11 @@ impl Hub {
         }
         // Prompts and resources may still be on their way.
         let is_listing = *state == ServerState::Connected
-            && self.servers.get(number).and_then(|server| server.lists.as_ref()).is_some_and(|lists| lists.pending);
+            && self
+                .servers
+                .get(number)
+                .and_then(|server| server.lists.as_ref())
+                .is_some_and(|lists| lists.pending);
         if !retired && *state != ServerState::Starting && !is_listing {
             self.settle(number);
         }
