@@ -99,14 +99,25 @@ impl Write for Output {
     }
 }
 
-/// Control characters but line breaks and tabs become `?`.
+/// Control characters but line breaks and tabs, and what turns the order of letters, become `?`.
 fn for_terminal(bytes: &[u8]) -> Cow<'_, [u8]> {
     let steers = |byte: u8| (byte < 0x20 && !matches!(byte, b'\n' | b'\t' | b'\r')) || byte == 0x7f;
-    if bytes.iter().copied().any(steers) {
-        Cow::Owned(bytes.iter().map(|byte| if steers(*byte) { b'?' } else { *byte }).collect())
-    } else {
-        Cow::Borrowed(bytes)
+    let turns = |at: usize| {
+        let [0xe2, second, third, ..] = bytes.get(at..).unwrap_or_default() else { return false };
+        // U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069.
+        matches!((second, third), (0x80, 0x8e | 0x8f | 0xa8..=0xae) | (0x81, 0xa6..=0xa9))
+    };
+    if !bytes.iter().copied().any(steers) && !(0..bytes.len()).any(turns) {
+        return Cow::Borrowed(bytes);
     }
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let turned = turns(at);
+        out.push(if turned || steers(*byte) { b'?' } else { *byte });
+        at += if turned { 3 } else { 1 };
+    }
+    Cow::Owned(out)
 }
 
 #[cfg(test)]
@@ -132,7 +143,8 @@ mod tests {
         assert_eq!(plain("abcdef", 4), "abc…");
         assert_eq!(plain("abcd", 4), "abcd");
         assert_eq!(&*for_terminal(b"a\x1b[2J\tb\r\n\x7f"), b"a?[2J\tb\r\n?");
-        assert_eq!(&*for_terminal("höh".as_bytes()), "höh".as_bytes());
+        assert_eq!(&*for_terminal("höh€".as_bytes()), "höh€".as_bytes());
+        assert_eq!(&*for_terminal("a\u{202e}b\u{2066}€".as_bytes()), "a?b?€".as_bytes());
     }
 
     #[test]

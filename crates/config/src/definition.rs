@@ -16,7 +16,7 @@ use std::time::Duration;
 use toolway_secret::Secret;
 
 use crate::dialect::{Dialect, Field};
-use crate::front;
+use crate::lines;
 use crate::problem::Position;
 use crate::template::{self, Piece};
 
@@ -106,8 +106,8 @@ impl Definition {
         let Target::Stdio(target) = &self.target else { return false };
         let args = target.args.iter().flatten().map(Text::raw);
         let whole: Vec<&str> = std::iter::once(target.command.raw()).chain(args).collect();
-        let split = || shlex::split(target.command.raw()).is_some_and(|words| front::starts_gateway(&words));
-        front::starts_gateway(&whole) || (target.args.is_none() && split())
+        let split = || shlex::split(target.command.raw()).is_some_and(|words| lines::starts_gateway(&words));
+        lines::starts_gateway(&whole) || (target.args.is_none() && split())
     }
 
     /// Whether a value is what a command prints.

@@ -55,6 +55,8 @@ pub enum Standing {
         /// Where.
         by: Place,
     },
+    /// It is a client's way to Toolway's gateway, which does not serve itself.
+    Itself,
     /// Nobody has approved this definition yet.
     Untrusted {
         /// Why it has to be approved: new, or changed since.
@@ -82,6 +84,7 @@ impl Standing {
             Self::Shadowed { .. } => "shadowed",
             Self::Blocked { .. } => "blocked",
             Self::Disabled { .. } => "disabled",
+            Self::Itself => "itself",
             Self::Untrusted { .. } => "untrusted",
             Self::Unset { .. } => "unset",
             Self::NeedsInput { .. } => "needs_input",
@@ -97,6 +100,7 @@ impl fmt::Display for Standing {
             Self::Shadowed { by } => write!(f, "shadowed by {by}"),
             Self::Blocked { policy } => write!(f, "blocked by {policy}"),
             Self::Disabled { by } => write!(f, "disabled at {by}"),
+            Self::Itself => f.write_str("off: it runs toolway serve, which does not serve itself"),
             Self::Untrusted { reason } => write!(f, "untrusted: {reason}"),
             Self::Unset { variables } => write!(f, "not set: {}", variables.join(", ")),
             Self::NeedsInput { inputs } => write!(f, "needs input {}", inputs.join(", ")),

@@ -296,7 +296,10 @@ impl Loader {
         };
         let read = match document {
             Some(Ok(bytes)) => understand(bytes, &candidate),
-            Some(Err(reason)) => Err(Problem::error(format!("cannot be fetched: {reason}")).file(&path)),
+            Some(Err(reason)) => {
+                let problem = Problem::error(format!("cannot be fetched: {reason}")).file(&path);
+                Err(problem.hint("TOOLWAY_TEAM_CONFIG names it"))
+            }
             None => Err(Problem::error("was not fetched").file(&path)),
         };
         let status = match read {

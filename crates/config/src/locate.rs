@@ -8,6 +8,7 @@ use crate::dialect::Dialect;
 use crate::environment::Environment;
 use crate::problem::Problem;
 use crate::source::{SettingSource, Source};
+use crate::tree::is_circle;
 
 #[cfg(test)]
 mod tests;
@@ -156,9 +157,4 @@ pub(crate) fn find(path: &Path) -> Result<Found, Problem> {
             Err(if circle { problem.hint("its links lead in a circle") } else { problem })
         }
     }
-}
-
-fn is_circle(error: &io::Error) -> bool {
-    // ELOOP.
-    error.raw_os_error() == Some(if cfg!(target_os = "macos") { 62 } else { 40 }) && cfg!(unix)
 }

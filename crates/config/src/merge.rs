@@ -165,6 +165,10 @@ impl Judge<'_> {
             entry.standing = Standing::Disabled { by: by.clone() };
             return;
         }
+        if !entry.source.is_explicit() && definition.starts_gateway() {
+            entry.standing = Standing::Itself;
+            return;
+        }
         if let Some(reason) = self.untrusted(entry, definition) {
             entry.standing = Standing::Untrusted { reason };
             return;
@@ -200,11 +204,15 @@ impl Judge<'_> {
             return None;
         }
         let whose =
-            if entry.source.needs_approval() { "comes from a" } else { "runs a command for a value, from a" };
+            if entry.source.needs_approval() { "comes from" } else { "runs a command for a value, from" };
+        let place = match &entry.source {
+            Source::Plugin { plugin, .. } => format!("the plugin {plugin}"),
+            source => format!("a {source} file"),
+        };
         match store.verdict(entry) {
             Verdict::Approved => None,
             Verdict::Changed => Some("it has changed since it was approved".to_owned()),
-            Verdict::New => Some(format!("it {whose} {} file, and was never approved", entry.source)),
+            Verdict::New => Some(format!("it {whose} {place}, and was never approved")),
         }
     }
 }

@@ -3,11 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use toolway_secret::Secret;
 use url::Url;
 
 use crate::digest::STEERING;
 use crate::expanded::{Expanded, ExpandedStdio, ExpandedTarget};
 use crate::glob::fits;
+use crate::lines;
 use crate::problem::Problem;
 use crate::tree::Node;
 
@@ -146,10 +148,13 @@ impl Rule {
         let by_name = self.name.as_ref().is_none_or(|pattern| fits(pattern, name, true));
         let by_command = self.command.as_ref().is_none_or(|pattern| match &expanded.target {
             ExpandedTarget::Stdio(stdio) => {
-                let bare = bare_program(&stdio.command);
-                [stdio.command.as_str(), bare]
-                    .into_iter()
-                    .any(|program| fits_command(pattern, program, stdio, true))
+                // What a wrapper, a shell or a relay starts is started, too.
+                lines::any(&words_of(stdio), &mut |line| {
+                    let Some((program, args)) = line.split_first() else { return false };
+                    [*program, bare_program(program)]
+                        .into_iter()
+                        .any(|program| fits_command(pattern, program, args, true))
+                })
             }
             ExpandedTarget::Remote(_) => false,
         });
@@ -167,7 +172,10 @@ impl Rule {
             ExpandedTarget::Stdio(stdio) => {
                 let steers =
                     |(name, _): &(String, _)| STEERING.iter().any(|known| known.eq_ignore_ascii_case(name));
-                fits_command(pattern, &stdio.command, stdio, cfg!(windows)) && !stdio.env.iter().any(steers)
+                words_of(stdio)
+                    .split_first()
+                    .is_some_and(|(program, args)| fits_command(pattern, program, args, cfg!(windows)))
+                    && !stdio.env.iter().any(steers)
             }
             ExpandedTarget::Remote(_) => false,
         });
@@ -192,14 +200,19 @@ fn bare_program(command: &str) -> &str {
     }
 }
 
-fn fits_command(pattern: &str, program: &str, stdio: &ExpandedStdio, any_case: bool) -> bool {
+/// Program and arguments.
+fn words_of(stdio: &ExpandedStdio) -> Vec<&str> {
+    std::iter::once(stdio.command.as_str()).chain(stdio.args.iter().map(Secret::expose)).collect()
+}
+
+fn fits_command(pattern: &str, program: &str, args: &[&str], any_case: bool) -> bool {
     if !pattern.contains(' ') && fits(pattern, program, any_case) {
         return true;
     }
     let mut line = program.to_owned();
-    for arg in &stdio.args {
+    for arg in args {
         line.push(' ');
-        line.push_str(arg.expose());
+        line.push_str(arg);
     }
     fits(pattern, &line, any_case)
 }

@@ -19,7 +19,7 @@ use serde_json::{Number, Value as Json};
 use crate::problem::{Position, Problem};
 
 pub use bytes::read_bytes;
-pub(crate) use bytes::text_of;
+pub(crate) use bytes::{is_circle, text_of};
 pub(crate) use jsonc::options as jsonc_options;
 pub(crate) use places::Places;
 pub(crate) use yaml::plain as yaml_plain;

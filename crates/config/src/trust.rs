@@ -157,6 +157,10 @@ fn identity(path: &Path) -> PathBuf {
 
 fn read(path: &Path) -> Result<Vec<Approval>, ConfigError> {
     let told = |error| ConfigError::io("read", path, error);
+    // Asked before it is opened: opening a pipe waits for its other end.
+    if fs::metadata(path).is_ok_and(|kind| !kind.is_file()) {
+        return Err(told(io::Error::other("it is no regular file")));
+    }
     let found = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,5 +1,6 @@
 //! `toolway doctor`: why an agent does not have a tool, layer by layer from the file to the list, with the fix of each.
 
+mod causes;
 mod client;
 mod cloud;
 mod diagnosis;

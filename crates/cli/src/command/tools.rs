@@ -73,6 +73,14 @@ fn all(shell: &Shell, args: &ToolsArgs) -> Result<Exit, Refusal> {
         }
     }
     if configs.is_empty() {
+        // What waits for approval only is another matter than what is not there.
+        let untrusted = servers.entries.iter().find_map(|entry| match &entry.plan {
+            Err(state @ ServerState::Untrusted { .. }) => Some(Refusal::state(&entry.name, state)),
+            _ => None,
+        });
+        if let Some(refusal) = untrusted {
+            return Err(refusal);
+        }
         return Err(Refusal::usage("no server is configured that may be started")
             .with_hint("toolway list shows what is configured, and why it is not started"));
     }

@@ -10,7 +10,7 @@ use crate::args::TrustArgs;
 use crate::compose;
 use crate::exit::Exit;
 use crate::render::Output;
-use crate::show::safe;
+use crate::show::{safe, whole_line};
 use crate::table::{Align, columns};
 
 /// The version of the JSON that `--list --json` prints; members are added, never changed.
@@ -31,8 +31,9 @@ fn trust(args: &TrustArgs) -> Result<Exit, Refusal> {
         None => SOURCES.to_vec(),
     };
     let resolved = toolway_config::load(&LoadOptions { sources, ..LoadOptions::default() }, &machine);
-    let mut store =
-        TrustStore::read(&resolved.trust_file).map_err(|error| Refusal::usage(error.to_string()))?;
+    let mut store = TrustStore::read(&resolved.trust_file).map_err(|error| {
+        Refusal::usage(error.to_string()).with_hint("mend that file or remove it, then approve again")
+    })?;
     if args.list {
         return list(&resolved, &store, args.json);
     }
@@ -53,11 +54,14 @@ fn waiting(resolved: &Resolved) -> Vec<&Entry> {
 
 /// What is to be approved, as a person has to see it.
 fn shown(entry: &Entry) -> String {
-    let rows: Vec<Vec<String>> =
-        entry.shown_fields().into_iter().map(|(field, value)| vec![format!("  {field}"), value]).collect();
+    let rows = entry
+        .shown_fields()
+        .into_iter()
+        .map(|(field, value)| vec![format!("  {}", whole_line(&field)), whole_line(&value)]);
+    let rows: Vec<Vec<String>> = rows.collect();
     let fields = columns(&[Align::Left, Align::Left], &rows);
     let runs = if entry.runs_commands() { "  It runs a command of yours for a value.\n" } else { "" };
-    format!("{} ({}): {}\n{fields}{runs}", entry.name, entry.place, entry.standing)
+    format!("{} ({}): {}\n{fields}{runs}", whole_line(&entry.name), entry.place, entry.standing)
 }
 
 fn named(resolved: &Resolved, store: &mut TrustStore, names: &[String]) -> Result<Exit, Refusal> {
@@ -69,6 +73,9 @@ fn named(resolved: &Resolved, store: &mut TrustStore, names: &[String]) -> Resul
             Standing::Untrusted { .. } => {
                 out.write_all(shown(entry).as_bytes())?;
                 approved.push(entry);
+            }
+            Standing::Itself => {
+                writeln!(out, "{name} needs no approval: it is Toolway's own gateway.")?;
             }
             Standing::Ready | Standing::Unset { .. } | Standing::NeedsInput { .. } => {
                 writeln!(out, "{name} needs no approval, or has it.")?;

@@ -63,6 +63,11 @@ fn steers(letter: char) -> bool {
     }
 }
 
+/// The text on one line, whole: line breaks and tabs are written out too.
+pub(crate) fn whole_line(text: &str) -> String {
+    safe(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
 /// The text on one line of at most `most` characters, with `…` for what is cut.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,5 +1,6 @@
 //! `toolway doctor` before broken set-ups: each has one cause, which must be named at its layer, with its fix.
 
+mod causes;
 mod clients;
 mod files;
 mod processes;

@@ -348,10 +348,12 @@ fn left_out(name: &str, own: &Members, entry: &Members, client: &Client) -> Resu
             _ => match (value, read) {
                 (Json::Object(value), read) => {
                     let inner = |name: &String| read.and_then(|read| read.get(name));
+                    // A list of the tools that are shown says something when it is empty, too.
+                    let says = |name: &String, value: &Json| !is_empty(value) || name == "allow";
                     left_out.extend(
                         value
                             .iter()
-                            .filter(|(name, value)| inner(name) != Some(*value) && !is_empty(value))
+                            .filter(|(name, value)| inner(name) != Some(*value) && says(name, value))
                             .map(|(name, _)| format!("{member}.{name}")),
                     );
                 }

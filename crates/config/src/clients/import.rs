@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use crate::definition::name_fault;
 use crate::edit::Change;
-use crate::front::starts_gateway;
+use crate::lines::starts_gateway;
 use crate::origin::ORIGIN;
 use crate::tree::Node;
 

@@ -1,6 +1,7 @@
 //! Single rules of import and export; whole files are in `tests/clients.rs`.
 
 mod anything;
+mod both_ways;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -141,41 +142,6 @@ fn what_differs_in_environment_alone_is_another_server() {
     // Names that differ in case only cannot both be in a file of Toolway's own.
     let (_, outcomes) = import(&text("1"), &[("cursor", r#"{"mcpServers": {"A": {"command": "y"}}}"#)]);
     assert_eq!(outcomes, [ImportOutcome::Conflict { name: "a".to_owned(), with: None }]);
-}
-
-#[test]
-fn every_name_becomes_one_that_own_files_can_have() {
-    let long = "x".repeat(80);
-    for name in ["cursor-cloud", "Custom-User-Tools", "数据库", "-", " a b ", &long, "plugin:a:b"] {
-        let file = json!({"mcpServers": {name: {"command": "x"}}}).to_string();
-        let (own, _) = import("{}", &[("cursor", &file)]);
-        let (name, entry) = own["mcpServers"].as_object().unwrap().iter().next().unwrap();
-        assert!(crate::check_own(name, entry.as_object().unwrap()).is_empty(), "{name}");
-    }
-}
-
-#[test]
-fn what_toolway_reads_in_a_clients_file_comes_over_and_goes_back() {
-    let entry = json!({"url": "https://h.example/mcp", "tls": {"caBundle": "PEM", "strict": true},
-        "startupTimeoutSec": 30, "enabledTools": ["a"], "callMaxMs": 5000, "x": 1});
-    let file = json!({"mcpServers": {"s": entry}});
-    let (own, _) = import("{}", &[("cursor", &file.to_string())]);
-    let mut own = own["mcpServers"]["s"].as_object().unwrap().clone();
-    let origin = own.shift_remove(crate::origin::ORIGIN).unwrap();
-    let expected = json!({"url": "https://h.example/mcp", "tls": {"caBundle": "PEM", "strict": true},
-        "startupTimeoutMs": 30000, "tools": {"allow": ["a"]}, "callMaxMs": 5000});
-    assert_eq!(Json::Object(own.clone()), expected);
-    own.insert(crate::origin::ORIGIN.to_owned(), origin);
-    let (back, line) = export("cursor", &json!({"mcpServers": {}}), &Json::Object(own));
-    assert_eq!((&back["mcpServers"]["s"], line.left_out.len()), (&entry, 0), "{line:?}");
-    // What Cursor has a word for goes there from a file that never was Cursor's.
-    let (new, line) = export(
-        "cursor",
-        &json!({"mcpServers": {}}),
-        &json!({"url": "https://h.example", "tls": {"strict": true}, "tools": {"allow": ["a"]}, "lazy": true}),
-    );
-    let expected = json!({"url": "https://h.example", "tls": {"strict": true}, "enabledTools": ["a"]});
-    assert_eq!((&new["mcpServers"]["s"], line.left_out), (&expected, vec!["lazy".to_owned()]));
 }
 
 #[test]

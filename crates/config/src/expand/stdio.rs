@@ -25,7 +25,9 @@ pub(super) fn expand(resolver: &mut Resolver<'_>, target: &StdioTarget) -> Expan
     };
     let (command, args) = command_line(resolver, target);
     let command = absolute(&resolver.value(&command, Field::Command, "command").text, &cwd);
-    let args = args.iter().enumerate().map(|(index, arg)| argument(resolver, arg, index)).collect();
+    let before = std::iter::once(None).chain(args.iter().map(Some));
+    let args = args.iter().zip(before).enumerate();
+    let args = args.map(|(index, (arg, before))| argument(resolver, arg, before, index)).collect();
     let env = variables(resolver, target);
     ExpandedStdio { command, args, env, inherit_env: target.inherit_env.clone(), cwd }
 }
@@ -90,16 +92,31 @@ fn absolute(command: &str, cwd: &Path) -> String {
     if is_path { cwd.join(command).to_string_lossy().into_owned() } else { command.to_owned() }
 }
 
-fn argument(resolver: &mut Resolver<'_>, arg: &Text, index: usize) -> Secret {
+fn argument(resolver: &mut Resolver<'_>, arg: &Text, before: Option<&Text>, index: usize) -> Secret {
     let field = format!("args.{index}");
     let value = resolver.value(arg, Field::Args, &field);
-    let flag = value.text.split_once('=').filter(|(flag, _)| flag.starts_with('-') && secret_name(flag));
-    if value.secret || flag.is_some_and(|(_, value)| !value.is_empty()) || known_shape(arg.raw()) {
+    // `--token=X`, `--token X` in one argument or in two.
+    let inside = value.text.split_once('=').or_else(|| value.text.split_once(' '));
+    let inside = inside.filter(|(flag, _)| takes_secret(flag)).map(|(_, secret)| secret.trim());
+    let behind = before.is_some_and(|flag| takes_secret(flag.raw())) && !value.text.starts_with('-');
+    let secret = inside.or(behind.then_some(value.text.as_str())).filter(|secret| !secret.is_empty());
+    if let Some(secret) = secret {
+        resolver.hide(secret);
+    }
+    if value.secret || secret.is_some() || known_shape(arg.raw()) {
         let problem =
             Problem::warning("a secret in an argument can be seen by every process of this machine");
         resolver.warn(problem.hint("hand it over in env, if the server takes it from there"), arg, &field);
     }
     Secret::new(value.text)
+}
+
+/// Whether an argument is a flag whose value is a secret: `--token`, and not `--token-file`.
+fn takes_secret(flag: &str) -> bool {
+    let name = flag.to_ascii_lowercase();
+    flag.starts_with('-')
+        && secret_name(flag)
+        && !["file", "path", "dir"].iter().any(|end| name.ends_with(end))
 }
 
 fn known_shape(text: &str) -> bool {

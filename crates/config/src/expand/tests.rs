@@ -163,6 +163,19 @@ fn a_command_without_args_is_split_and_paths_become_absolute() {
 }
 
 #[test]
+fn a_secret_behind_its_flag_is_hidden_and_warned_about() {
+    let out = outcome(
+        r#"{"command":"x","args":["--token","hunter-1","--api-key=hunter-2","--password hunter-3","--key-file","/plain",
+            "--auth","--verbose","plain"]}"#,
+        Dialect::Cursor,
+    );
+    let hidden: Vec<&str> = out.expanded.secrets.iter().map(Secret::expose).collect();
+    assert_eq!(hidden, ["hunter-1", "hunter-2", "hunter-3"]);
+    let warned: Vec<_> = out.expanded.warnings.iter().map(|p| p.field.clone().unwrap()).collect();
+    assert_eq!(warned, ["args.1", "args.2", "args.3"]);
+}
+
+#[test]
 fn a_quote_that_is_never_closed_is_told() {
     let told = outcome(r#"{"command":"npx -y 'x"}"#, Dialect::Cursor).errors;
     assert_eq!(told[0].text(), "server \"s\": command: has a quote that is never closed");

@@ -208,7 +208,10 @@ fn the_team_may_have_its_document_behind_a_url() {
     options.team_document = Some(Err("no network".to_owned()));
     let kept = loader.load(&options, &machine.environment);
     assert_eq!(machine.standings(&kept), ["t ready"]);
-    assert_eq!(kept.problems[0].to_string(), "https://h/t.json: cannot be fetched: no network");
+    assert_eq!(
+        kept.problems[0].to_string(),
+        "https://h/t.json: cannot be fetched: no network (TOOLWAY_TEAM_CONFIG names it)"
+    );
 }
 
 #[test]

@@ -51,6 +51,9 @@ fn what_is_denied_is_denied_by_path_and_case_too() {
         command("/usr/bin/npx", &["evil"], &[]),
         command(r"C:\node\NPX.cmd", &["evil"], &[]),
         command("/bin/curl", &["x"], &[]),
+        command("env", &["A=b", "npx", "evil"], &[]),
+        command("sh", &["-c", "cd /x && exec curl y"], &[]),
+        command("/opt/toolway", &["stdio", "--", "npx", "-y", "evil"], &[]),
         url("https://a.EVIL.com/mcp"),
     ] {
         assert!(policy.forbids("s", &server).is_some(), "{server:?}");

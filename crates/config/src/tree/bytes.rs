@@ -34,8 +34,16 @@ fn unreadable(error: &io::Error) -> Problem {
     let problem = Problem::error(format!("cannot be read: {error}"));
     match error.kind() {
         io::ErrorKind::PermissionDenied => problem.hint("give yourself the right to read it"),
+        _ if is_circle(error) => {
+            problem.hint("its links lead in a circle: put a file in the place of one of them")
+        }
         _ => problem,
     }
+}
+
+/// Whether links lead in a circle: ELOOP.
+pub(crate) fn is_circle(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(if cfg!(target_os = "macos") { 62 } else { 40 }) && cfg!(unix)
 }
 
 fn too_large(length: u64) -> Problem {

@@ -158,6 +158,11 @@ impl Hub {
         self.effects.push(Effect::ToClient(session, message));
     }
 
+    /// News are not dropped, but told once.
+    fn tell_client(&mut self, session: SessionId, message: ClientMessage) {
+        self.effects.push(Effect::Tell(session, message));
+    }
+
     /// A question is never dropped: its server waits for the answer.
     fn ask_client(&mut self, session: SessionId, message: ClientMessage) {
         self.effects.push(Effect::Ask(session, message));

@@ -91,6 +91,8 @@ pub struct RawLists {
     pub ttl: Option<Duration>,
     /// Another user may see something else (`cacheScope: "private"`, from 2026-07-28 on).
     pub private: bool,
+    /// Lists are still coming: tools are told as soon as they are known.
+    pub pending: bool,
 }
 
 impl RawLists {

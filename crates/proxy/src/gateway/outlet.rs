@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
+use toolway_transport::Payload;
 
 use super::message::ClientMessage;
 
@@ -15,11 +16,15 @@ use super::message::ClientMessage;
 const FULL_MESSAGES: usize = 1024;
 /// Bytes that may wait before the queue is full.
 const FULL_BYTES: u64 = 4 << 20;
+/// News that may wait besides.
+const NEWS: usize = 256;
 
 #[derive(Debug, Default)]
 struct Queue {
     messages: VecDeque<ClientMessage>,
     bytes: u64,
+    /// News that came while it was full, each once: they go out behind what waits.
+    news: Vec<ClientMessage>,
     /// Messages that were dropped because it was full.
     dropped: u64,
     /// The hub sends nothing more.
@@ -88,6 +93,26 @@ impl Sink {
         self.0.put(&mut queue, message);
     }
 
+    /// Hands over news that say no more when they are told twice: while the queue is full they wait, once.
+    pub fn tell(&self, message: ClientMessage) {
+        let mut queue = self.0.queue();
+        if queue.closed {
+            return;
+        }
+        if !queue.is_full() {
+            self.0.put(&mut queue, message);
+            return;
+        }
+        let Payload::Bytes(bytes) = &message.payload else { return };
+        let same = |other: &ClientMessage| {
+            other.about == message.about
+                && matches!(&other.payload, Payload::Bytes(others) if others == bytes)
+        };
+        if queue.news.len() < NEWS && !queue.news.iter().any(same) {
+            queue.news.push(message);
+        }
+    }
+
     /// Hands over a message that somebody waits for the answer of: it is not dropped.
     pub fn ask(&self, message: ClientMessage) {
         let mut queue = self.0.queue();
@@ -143,6 +168,7 @@ impl Outlet {
         }
         let full = queue.is_full();
         into.extend(queue.messages.drain(..));
+        into.append(&mut queue.news);
         queue.bytes = 0;
         if full {
             queue.messages.shrink_to(FULL_MESSAGES);
@@ -177,6 +203,7 @@ impl Drop for Outlet {
         let mut queue = self.0.queue();
         queue.closed = true;
         queue.messages.clear();
+        queue.news.clear();
         drop(queue);
         self.0.closings.notify_one();
     }
@@ -185,7 +212,6 @@ impl Drop for Outlet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolway_transport::Payload;
     use toolway_wire::Id;
 
     fn message(text: &'static str, is_answer: bool) -> ClientMessage {
@@ -222,6 +248,25 @@ mod tests {
         let mut taken = Vec::new();
         let (room, took) = tokio::join!(outlet.room(), async { outlet.receive(&mut taken).await });
         assert_eq!((room, took, taken.len(), outlet.has_room()), ((), true, FULL_MESSAGES + 2, true));
+    }
+
+    #[test]
+    fn news_wait_for_a_client_that_does_not_read_and_come_once() {
+        let (sink, outlet) = outlet(Arc::default());
+        sink.tell(message("changed", false));
+        for _ in 0..FULL_MESSAGES {
+            sink.send(message("note", false));
+        }
+        for text in ["changed", "other", "changed"] {
+            sink.tell(message(text, false));
+        }
+        let mut taken = Vec::new();
+        assert!(outlet.try_receive(&mut taken));
+        assert_eq!(taken.len(), FULL_MESSAGES + 2);
+        let last = taken.split_off(FULL_MESSAGES);
+        assert_eq!(texts(&last), texts(&["changed", "other"].map(|text| message(text, false))));
+        taken.clear();
+        assert!(!outlet.try_receive(&mut taken));
     }
 
     #[tokio::test]

@@ -1,7 +1,9 @@
 //! Owns the gateway's task: it waits for what happens, hands it to the hub, and does what the hub wants. Decides
 //! nothing.
 
-use std::collections::{HashMap, VecDeque};
+mod running;
+
+use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,16 +22,14 @@ use super::message::{Message, SessionId};
 use super::observe::Observer;
 use super::outlet::{Outlet, outlet};
 use super::status::Status;
-use super::upstream::{Full, Upstream, UpstreamEvent, UpstreamId};
+use super::upstream::{Upstream, UpstreamEvent, UpstreamId};
+use running::Running;
 
 /// What servers may ask of the gateway: all that it carries to its clients. Which client can answer is seen when a
 /// server asks; a server that asks for what nobody has is refused by name.
 const CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{},"context":{}},"roots":{"listChanged":true}}"#;
 /// Events that may wait for the hub, from clients and from servers each.
 const EVENTS: usize = 1024;
-/// Messages, and bytes of them, that may wait for one server besides what its own queue holds.
-const OVERFLOW: usize = 16_384;
-const OVERFLOW_BYTES: u64 = 64 << 20;
 /// Events that are taken at once.
 const AT_ONCE: usize = 64;
 
@@ -199,15 +199,6 @@ struct Inbox {
     closings: Arc<Notify>,
 }
 
-/// A server's task, and what it has no room for yet.
-#[derive(Debug)]
-struct Running {
-    upstream: Upstream,
-    overflow: VecDeque<Outbound>,
-    /// Bytes of the overflow.
-    bytes: u64,
-}
-
 #[derive(Debug)]
 struct Task {
     hub: Hub,
@@ -292,6 +283,11 @@ impl Task {
                         sink.send(message);
                     }
                 }
+                Effect::Tell(session, message) => {
+                    if let Some(sink) = self.hub.sink(session) {
+                        sink.tell(message);
+                    }
+                }
                 Effect::Ask(session, message) => {
                     if let Some(sink) = self.hub.sink(session) {
                         sink.ask(message);
@@ -307,7 +303,7 @@ impl Task {
                 Effect::Start(id, config) => {
                     let (shared, to_hub) = (self.shared.clone(), self.to_hub.clone());
                     let upstream = Upstream::start(id, config, shared, to_hub, &self.tasks);
-                    self.upstreams.insert(id, Running { upstream, overflow: VecDeque::new(), bytes: 0 });
+                    self.upstreams.insert(id, Running::new(upstream));
                 }
                 Effect::Wake(id) => {
                     if let Some(running) = self.upstreams.get(&id) {
@@ -327,40 +323,6 @@ impl Task {
         }
         self.effects = effects;
         over
-    }
-}
-
-impl Running {
-    /// Messages keep their order, also when there is no room; an error: there is none here either.
-    #[expect(clippy::result_large_err, reason = "it is the message")]
-    fn send(&mut self, message: Outbound) -> Result<(), Outbound> {
-        let message = if self.overflow.is_empty() {
-            match self.upstream.try_send(message) {
-                Ok(()) => return Ok(()),
-                Err(Full(message)) => message,
-            }
-        } else {
-            message
-        };
-        let bytes = message.payload.len();
-        if self.overflow.len() >= OVERFLOW || self.bytes + bytes > OVERFLOW_BYTES {
-            return Err(message);
-        }
-        self.bytes += bytes;
-        self.overflow.push_back(message);
-        Ok(())
-    }
-
-    /// There is room again.
-    fn retry(&mut self) {
-        while let Some(message) = self.overflow.pop_front() {
-            let bytes = message.payload.len();
-            if let Err(Full(message)) = self.upstream.try_send(message) {
-                self.overflow.push_front(message);
-                return;
-            }
-            self.bytes -= bytes;
-        }
     }
 }
 

@@ -14,7 +14,7 @@ pub enum StartError {
     #[error(transparent)]
     NotFound(#[from] crate::command::NotFound),
     /// The working directory does not exist or is not a directory.
-    #[error("the working directory does not exist: {}", path.display())]
+    #[error("the working directory {}: {}", if path.exists() { "is no directory" } else { "does not exist" }, path.display())]
     WorkingDirectory {
         /// As configured.
         path: PathBuf,

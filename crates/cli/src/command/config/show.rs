@@ -11,6 +11,7 @@ use crate::command::shell::Refusal;
 use crate::compose;
 use crate::exit::Exit;
 use crate::render::Output;
+use crate::show::{safe, whole_line};
 use crate::table::{Align, columns};
 
 pub(super) fn run(args: &ShowConfigArgs) -> Result<Exit, Refusal> {
@@ -32,6 +33,12 @@ pub(super) fn run(args: &ShowConfigArgs) -> Result<Exit, Refusal> {
         out.write_all(pages.collect::<Vec<_>>().join("\n").as_bytes())?;
     }
     out.flush()?;
+    // What spoils a whole file stands under no server.
+    let mut stderr = std::io::stderr().lock();
+    for problem in resolved.problems.iter().filter(|problem| problem.server.is_none()) {
+        let word = if problem.is_error() { "error" } else { "warning" };
+        writeln!(stderr, "{word}: {}", safe(&problem.to_string())).ok();
+    }
     Ok(Exit::Done)
 }
 
@@ -39,7 +46,7 @@ pub(super) fn run(args: &ShowConfigArgs) -> Result<Exit, Refusal> {
 fn page(entry: &Entry, resolved: &Resolved, explain: Option<&Environment>) -> String {
     let mut rows = Vec::new();
     for (field, value) in entry.shown_fields() {
-        let mut row = vec![format!("  {field}"), value];
+        let mut row = vec![format!("  {}", whole_line(&field)), whole_line(&value)];
         if let Some(machine) = explain {
             row.push(place_of(entry, &field).map(ToString::to_string).unwrap_or_default());
             row.push(origins(entry, &field, machine).join(", "));

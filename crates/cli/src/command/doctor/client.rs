@@ -1,8 +1,9 @@
 //! Owns what `--for CLIENT` looks at: the client's own files as that client reads them, and its limits. Starts nothing.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
-use toolway_config::{Client, Environment, Format, InFile, find, read};
+use toolway_config::{Client, Environment, Format, InFile, find, read, read_bytes};
 
 use super::report::{Check, ClientReport, Layer, ServerReport, Verdict};
 
@@ -18,18 +19,19 @@ pub(super) fn client(
 ) -> ClientReport {
     let mut checks = Vec::new();
     let mut is_in_front = false;
-    let mut read = 0;
+    let mut there = 0;
     for file in client.files(env, project) {
-        let bytes = match std::fs::read(&file.path) {
+        if file.path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            continue;
+        }
+        there += 1;
+        let bytes = match read_bytes(&file.path) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => {
-                let finding = format!("{}: {error}", file.path.display());
-                checks.push(Check::fault(Layer::File, finding, "make the file readable for this user"));
+            Err(problem) => {
+                checks.push(super::entries::of_problem(&problem));
                 continue;
             }
         };
-        read += 1;
         if client.strict_json {
             checks.extend(strict(client, &file.path, &bytes));
         }
@@ -42,7 +44,7 @@ pub(super) fn client(
             Err(problems) => checks.extend(problems.iter().map(super::entries::of_problem)),
         }
     }
-    if read == 0 {
+    if there == 0 {
         let path = client.files(env, project).into_iter().find(|file| file.is_written);
         let path = path.map_or_else(|| "its file".to_owned(), |file| file.path.display().to_string());
         let fix = format!("toolway export --to {} writes {path}", client.id);
@@ -74,7 +76,9 @@ fn strict(client: &Client, path: &Path, bytes: &[u8]) -> Option<Check> {
 
 /// Whether an entry runs Toolway; what is wrong with those that do, and with the file.
 fn entries(found: &InFile, env: &Environment, checks: &mut Vec<Check>) -> bool {
-    checks.extend(found.problems.iter().map(super::entries::of_problem));
+    // What strictness costs is told by `strict`.
+    let other = |problem: &&toolway_config::Problem| !problem.message.contains(" reads strict JSON: ");
+    checks.extend(found.problems.iter().filter(other).map(super::entries::of_problem));
     let mut ours = false;
     for server in &found.found {
         let command = server.own.iter().find(|(name, _)| name.as_str() == "command");

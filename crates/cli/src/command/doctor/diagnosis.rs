@@ -90,10 +90,6 @@ pub(super) fn diagnose(shell: &Shell, servers: &Servers, asked: &Asked) -> Resul
         let mut report = entries::entry(entry, &servers.resolved);
         match &planned.plan {
             Ok(config) => starts.push((reports.len(), shell.timed(config))),
-            Err(ServerState::Disabled { by }) if report.state == "ready" => {
-                "disabled".clone_into(&mut report.state);
-                report.checks.push(Check::ok(Layer::Merge, by.clone()));
-            }
             Err(state) if report.state == "ready" => unplanned(&mut report, state),
             Err(_) => {}
         }

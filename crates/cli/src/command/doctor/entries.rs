@@ -7,7 +7,23 @@ use crate::render::quoted;
 
 /// The files that were looked at, and what is wrong with each as a whole.
 pub(super) fn files(resolved: &Resolved) -> Vec<FileReport> {
-    resolved.files.iter().map(|looked| file(looked, resolved)).collect()
+    let mut all: Vec<FileReport> = resolved.files.iter().map(|looked| file(looked, resolved)).collect();
+    // Approvals that cannot be used, and plugins that bring nothing, stand in no list of files.
+    let listed = |problem: &Problem| resolved.files.iter().any(|looked| looked.path == problem.file);
+    let elsewhere = |problem: &&Problem| {
+        problem.server.is_none() && !problem.file.as_os_str().is_empty() && !listed(problem)
+    };
+    for problem in resolved.problems.iter().filter(elsewhere) {
+        let path = problem.file.display().to_string();
+        if let Some(report) = all.iter_mut().find(|report| report.path == path) {
+            report.checks.push(of_problem(problem));
+        } else {
+            let source = if problem.file == resolved.trust_file { "approvals" } else { "plugins" };
+            let checks = vec![of_problem(problem)];
+            all.push(FileReport { path, source: source.to_owned(), read: false, checks });
+        }
+    }
+    all
 }
 
 fn file(looked: &Looked, resolved: &Resolved) -> FileReport {
@@ -51,7 +67,11 @@ pub(super) fn of_problem(problem: &Problem) -> Check {
         None => format!("correct {}", problem.file.display()),
     });
     let verdict = if problem.is_error() { Verdict::Fault } else { Verdict::Warning };
-    Check { layer: Layer::File, verdict, finding, fix: Some(fix) }
+    // A file of variables that cannot be read is no fault of the file that names it.
+    let of_variables =
+        problem.field.as_deref() == Some("envFile") && problem.message.contains("cannot be read");
+    let layer = if of_variables { Layer::Variables } else { Layer::File };
+    Check { layer, verdict, finding, fix: Some(fix) }
 }
 
 /// What the files tell of one entry. It is settled unless the state is `ready`.
@@ -71,6 +91,11 @@ pub(super) fn entry(entry: &Entry, resolved: &Resolved) -> ServerReport {
             let fix = "ask whoever keeps the policy, or remove the entry";
             checks.push(Check::fault(Layer::Policy, format!("forbidden by {policy}"), fix));
             ("blocked", Some(false))
+        }
+        Standing::Itself => {
+            let finding = "it runs toolway serve, which does not serve itself";
+            checks.push(Check::ok(Layer::Merge, finding));
+            ("disabled", None)
         }
         Standing::Disabled { by } => {
             let fix = format!("toolway enable {}", quoted(&entry.name, cfg!(windows)));
@@ -139,7 +164,14 @@ fn well_formed(entry: &Entry, resolved: &Resolved) -> Vec<Check> {
         problem.server.as_deref() == Some(&entry.name)
             && (problem.file == entry.place.file || problem.file.as_os_str().is_empty())
     };
-    let mut checks: Vec<Check> = resolved.problems.iter().filter(own).map(of_problem).collect();
+    // What the entry's standing says, the layer of that standing tells.
+    let stands = match &entry.standing {
+        Standing::Shadowed { by } => format!("is shadowed by {by}"),
+        Standing::Blocked { policy } => format!("blocked by {policy}"),
+        _ => String::new(),
+    };
+    let other = |problem: &&Problem| problem.message != stands;
+    let mut checks: Vec<Check> = resolved.problems.iter().filter(own).filter(other).map(of_problem).collect();
     if checks.iter().all(|check| check.verdict != Verdict::Fault) {
         checks.insert(0, Check::ok(Layer::File, format!("read from {}", entry.place)));
     }
@@ -158,4 +190,38 @@ fn stands_above<'a>(entry: &'a Entry, resolved: &'a Resolved) -> impl Iterator<I
 
 fn trust(entry: &Entry) -> &'static str {
     if entry.source.needs_approval() { "approved" } else { "needs no approval" }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    use toolway_config::{Environment, LoadOptions, Platform, SettingSource, load};
+
+    use super::super::report::{Layer, Verdict};
+    use super::entry;
+
+    #[test]
+    fn a_denied_policy_is_named_with_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let file = folder.path().join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        };
+        let deny = r#"{"mcpServers": {}, "policy": {"deny": [{"command": "npx *"}]}}"#;
+        write("managed/mcp.json", deny);
+        write("home/.cursor/mcp.json", r#"{"mcpServers": {"x": {"command": "npx", "args": ["-y", "y"]}}}"#);
+        let vars = [("HOME".to_owned(), folder.path().join("home").display().to_string())];
+        let mut machine = Environment::new(BTreeMap::from(vars), PathBuf::from("/"), Platform::current());
+        machine.managed_dirs = vec![folder.path().join("managed")];
+        let options = LoadOptions { sources: vec![SettingSource::User], ..LoadOptions::default() };
+        let resolved = load(&options, &machine);
+        let report = entry(resolved.entry("x").unwrap(), &resolved);
+        let faults: Vec<_> = report.checks.iter().filter(|check| check.verdict == Verdict::Fault).collect();
+        assert_eq!((report.state.as_str(), report.usable), ("blocked", Some(false)));
+        assert_eq!((faults.len(), faults[0].layer), (1, Layer::Policy));
+        assert!(faults[0].finding.contains("managed/mcp.json"), "{faults:?}");
+    }
 }

@@ -7,6 +7,7 @@ use toolway_proxy::gateway::{
 
 use toolway_transport::Payload;
 
+use super::causes;
 use super::report::{Check, Layer};
 
 /// A call that is made to see whether a server works.
@@ -131,7 +132,13 @@ fn failed(config: &ServerConfig, error: &OpenError) -> Probed {
     let (layer, fix) = match error.stage {
         Stage::Configure => (Layer::File, "correct the entry".to_owned()),
         Stage::Resolve => (Layer::Command, resolve_fix(config, error)),
-        Stage::Spawn => (Layer::Spawn, spawn_fix(error)),
+        Stage::Spawn => {
+            if let Some((cause, fix)) = unstartable(error) {
+                checks.push(Check::fault(Layer::Spawn, format!("{}: {cause}", error.reason), fix));
+                return Probed { state: "failed", usable: false, checks, lists: None };
+            }
+            (Layer::Spawn, spawn_fix(error))
+        }
         Stage::Connect => (Layer::Transport, connect_fix(error)),
         Stage::Initialize => (Layer::Generation, initialize_fix(config, error)),
         Stage::List => (Layer::Tools, "tell the server's author".to_owned()),
@@ -143,9 +150,19 @@ fn failed(config: &ServerConfig, error: &OpenError) -> Probed {
     Probed { state: "failed", usable: false, checks, lists: None }
 }
 
-/// What happened, then the server's last words.
+/// Why the system did not start the program.
+fn unstartable(error: &OpenError) -> Option<causes::Cause> {
+    let program = error.detail.program.as_deref().filter(|_| error.reason.starts_with("cannot start"));
+    program.and_then(causes::of_program)
+}
+
+/// What happened, what stood on stdout in the place of messages, then the server's last words.
 fn finding(error: &OpenError) -> String {
     let mut finding = error.reason.clone();
+    if let Some((found, _)) = causes::of_stdout(error) {
+        finding.push('\n');
+        finding.push_str(&found);
+    }
     for exchange in &error.detail.exchanges {
         let kind = exchange.content_type.as_deref().unwrap_or("no content type");
         let line = format!("{} {}: {} ({kind})", exchange.method, exchange.url, exchange.status);
@@ -173,6 +190,9 @@ fn resolve_fix(config: &ServerConfig, error: &OpenError) -> String {
         Target::Child(child) => child.command.as_str(),
         _ => "the command",
     };
+    if let Some(fix) = causes::of_command(config) {
+        return fix;
+    }
     error.hint.clone().unwrap_or_else(|| {
         format!("install {command}, or give its absolute path, or add its folder to env.PATH of the entry")
     })
@@ -181,6 +201,9 @@ fn resolve_fix(config: &ServerConfig, error: &OpenError) -> String {
 fn spawn_fix(error: &OpenError) -> String {
     if error.detail.timed_out {
         return "it started and said nothing: raise startupTimeoutMs if it only needs longer".to_owned();
+    }
+    if let Some(fix) = causes::of_last_words(error) {
+        return fix;
     }
     error.hint.clone().unwrap_or_else(|| {
         "read its last words above; a server gets a small safe set of variables only: name what it needs in env, or \
@@ -205,6 +228,13 @@ fn connect_fix(error: &OpenError) -> String {
             500..=599 => "the server is in trouble: try again later, or tell whoever runs it".to_owned(),
             _ => error.hint.clone().unwrap_or_else(|| "compare the URL with the server's documentation".to_owned()),
         },
+        // A record of TLS begins with a byte that no HTTP answer has.
+        None if error.reason.contains("InvalidContentType") => {
+            "something without TLS answers there: use http:// in the URL, or the port that has TLS".to_owned()
+        }
+        None if error.reason.contains("UnknownIssuer") => {
+            "no known authority signed its certificate: give its own in tls.caBundle, as PEM".to_owned()
+        }
         None => error.hint.clone().unwrap_or_else(|| {
             "check host and port of the URL, and that the server is running and can be reached from here".to_owned()
         }),
@@ -212,6 +242,9 @@ fn connect_fix(error: &OpenError) -> String {
 }
 
 fn initialize_fix(config: &ServerConfig, error: &OpenError) -> String {
+    if let Some((_, fix)) = causes::of_stdout(error) {
+        return fix;
+    }
     if error.detail.timed_out {
         let seconds = config.timeouts.startup.as_secs_f64();
         return format!(

@@ -36,15 +36,24 @@ pub(crate) fn ad_hoc(args: &AdHocArgs, own: &Environment) -> Result<Option<Arc<S
     Ok(Some(Arc::new(config)))
 }
 
-/// An administrator's policy holds here as well. What cannot be judged is forbidden as soon as there is a policy.
-fn permit(flag: &str, entry: Value, machine: &toolway_config::Environment) -> Result<(), UsageError> {
+/// An administrator's policy holds here as well. What cannot be judged is forbidden as soon as there is a policy. Gives
+/// what in the entry must not be seen.
+fn permit(
+    flag: &str,
+    entry: Value,
+    machine: &toolway_config::Environment,
+) -> Result<Vec<Secret>, UsageError> {
     let inline = Map::from_iter([(NAME.to_owned(), entry)]);
     let resolved = toolway_config::load(&LoadOptions { inline, ..LoadOptions::default() }, machine);
     let forbidden = |by: String| Err(UsageError::new(flag, format!("forbidden by {by}")));
-    match resolved.entries.first().map(|entry| &entry.standing) {
+    let entry = resolved.entries.first();
+    match entry.map(|entry| &entry.standing) {
         Some(Standing::Blocked { policy }) => forbidden(policy.clone()),
-        Some(Standing::Ready) => Ok(()),
-        _ if resolved.policy == Policy::default() => Ok(()),
+        Some(Standing::Ready) => {
+            let expanded = entry.and_then(|entry| entry.expand(machine).ok());
+            Ok(expanded.map(|expanded| expanded.secrets).unwrap_or_default())
+        }
+        _ if resolved.policy == Policy::default() => Ok(Vec::new()),
         _ => {
             let file = resolved.policy.file.unwrap_or_default();
             forbidden(format!("{}: it cannot be judged by the policy there", file.display()))
@@ -73,8 +82,8 @@ fn command_line(
     let given = args.env.iter().map(|pair| variable(pair, own)).collect::<Result<Vec<_>, _>>()?;
     let env: Map<String, Value> =
         given.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
-    permit("--command", json!({"command": command, "args": arguments, "env": env}), machine)?;
-    let mut secrets: Vec<Secret> = Vec::new();
+    let mut secrets =
+        permit("--command", json!({"command": command, "args": arguments, "env": env}), machine)?;
     let mut digest = Sha256::new();
     for word in &words {
         digest.update([word.as_bytes(), b"\0"].concat());
@@ -112,12 +121,11 @@ fn address(
         }
     };
     let url = expand(url, own, "--url")?;
-    permit("--url", json!({"url": url}), machine)?;
+    let mut secrets = permit("--url", json!({"url": url}), machine)?;
     let mut http = HttpConfig::new(&url).map_err(|error| UsageError::new("--url", error.to_string()))?;
     http.headers = args.header.iter().map(|pair| header(pair, own)).collect::<Result<_, _>>()?;
     let mut digest = Sha256::new();
     digest.update([url.as_bytes(), b"\0"].concat());
-    let mut secrets = Vec::new();
     for (name, value) in &http.headers {
         digest.update([name.as_bytes(), b":", value.expose().as_bytes(), b"\0"].concat());
         if value.expose().len() >= LEAST_SECRET {
@@ -209,16 +217,17 @@ mod tests {
     #[test]
     fn a_command_line_is_split_as_a_shell_does_it() {
         let args = AdHocArgs {
-            command: Some("run 'a b' --x=\"c d\"".to_owned()),
+            command: Some("run 'a b' --x=\"c d\" --token hunter2".to_owned()),
             env: vec!["T=${TOKEN}".to_owned()],
             ..AdHocArgs::default()
         };
         let config = made(&args).unwrap();
         assert!(!format!("{config:?}").contains("s3cr3t"));
+        assert!(config.secrets.iter().any(|secret| secret.expose() == "hunter2"));
         let Target::Child(target) = config.target else { panic!() };
         assert_eq!(
             (target.command.as_str(), target.child.args.clone()),
-            ("run", vec!["a b".into(), "--x=c d".into()])
+            ("run", vec!["a b".into(), "--x=c d".into(), "--token".into(), "hunter2".into()])
         );
         let names: Vec<_> = target.child.env.keys().map(|name| name.to_string_lossy().into_owned()).collect();
         assert_eq!(names, ["PATH", "T", "TOOLWAY_DEPTH"]);

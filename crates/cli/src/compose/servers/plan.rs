@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_config::{
-    Definition, Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, HeaderCase, InheritEnv, Options, Problem,
+    Entry, Expanded, ExpandedRemote, ExpandedStdio, ExpandedTarget, HeaderCase, InheritEnv, Options, Problem,
     Resolved, Standing,
 };
 use toolway_guard::Glob;
@@ -49,14 +49,14 @@ fn plan(
         Standing::Invalid => return Err(invalid(&of_entry(entry, problems))),
         Standing::Shadowed { by } => return Err(ServerState::Shadowed { by: by.to_string() }),
         Standing::Blocked { policy } => return Err(ServerState::Blocked { policy: policy.clone() }),
+        Standing::Itself => {
+            let by = format!("{}: it runs toolway serve, which does not serve itself", entry.place);
+            return Err(ServerState::Disabled { by });
+        }
         Standing::Disabled { by } => return Err(ServerState::Disabled { by: by.to_string() }),
         Standing::Untrusted { .. } => return Err(ServerState::Untrusted { hint: approve(&entry.name) }),
         Standing::Unset { variables } => return Err(unset(entry, variables, problems)),
         Standing::NeedsInput { inputs } => return Err(ServerState::NeedsInput { inputs: inputs.clone() }),
-    }
-    if entry.definition.as_ref().is_some_and(Definition::starts_gateway) && !entry.source.is_explicit() {
-        let by = format!("{}: it runs toolway serve, which does not serve itself", entry.place);
-        return Err(ServerState::Disabled { by });
     }
     let expanded = entry.expand(machine).map_err(|problems| invalid(&problems.iter().collect::<Vec<_>>()))?;
     config(expanded, own).map(Arc::new)

@@ -59,7 +59,7 @@ const ENTRIES: [(&str, Cause); 12] = [
     ),
     (
         r#""x": {"type": "websocket", "url": "https://h.example/mcp"}"#,
-        Cause { server: "x", layer: "file", says: &["websocket"], fix: "" },
+        Cause { server: "x", layer: "file", says: &["WebSocket"], fix: "" },
     ),
 ];
 
@@ -126,6 +126,40 @@ fn a_folder_in_the_place_of_a_file_is_named() -> Result<()> {
     let found = sick(&house, &[])?;
     ensure!(found["files"].to_string().contains("mcp.json"), "{found:#}");
     house.leave()
+}
+
+#[test]
+fn a_circle_of_links_is_named() -> Result<()> {
+    let house = House::new()?;
+    house.write("home/.cursor/x", "")?;
+    std::os::unix::fs::symlink("mcp.json", house.rig.path().join("home/.cursor/mcp.json"))?;
+    let found = sick(&house, &["--for", "cursor"])?;
+    for checks in [&found["files"], &found["client"]] {
+        ensure!(checks.to_string().contains("circle"), "{found:#}");
+    }
+    ensure!(!found.to_string().contains("has no file"), "{found:#}");
+    house.leave()
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_keeps_nobody_waiting() -> Result<()> {
+    for path in ["home/.cursor/mcp.json", "home/.config/toolway/mcp.json", "home/.config/toolway/trust.json"]
+    {
+        let house = House::new()?;
+        house.write(&format!("{path}.beside"), "")?;
+        let made = std::process::Command::new("mkfifo").arg(house.rig.path().join(path)).status()?;
+        ensure!(made.success(), "no mkfifo");
+        let found = sick(&house, &["--for", "cursor"])?;
+        ensure!(found.to_string().contains("no regular file"), "{path}: {found:#}");
+        for args in
+            [&["import", "--from", "cursor"][..], &["list"], &["trust", "--list"], &["config", "check"]]
+        {
+            let told = house.run(args)?;
+            ensure!(told.code.is_some(), "{path}: {args:?}: {told:#?}");
+        }
+        house.leave()?;
+    }
+    Ok(())
 }
 
 #[test]

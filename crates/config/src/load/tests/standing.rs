@@ -189,6 +189,45 @@ fn a_file_of_variables_does_not_steer_an_allowed_command() {
 }
 
 #[test]
+fn a_clients_way_to_the_gateway_is_no_server_and_asks_for_no_approval() {
+    let front = r#"{"mcpServers": {"toolway": {"command": "/x/toolway", "args": ["serve"]},
+        "wrapped": {"command": "env A=${UNSET} toolway serve"}, "off": {"command": "toolway serve", "disabled": true}}}"#;
+    let machine = Machine::new(&[("project/.mcp.json", front), ("named.json", front)]);
+    let expected = ["toolway itself", "wrapped itself", "off disabled"];
+    assert_eq!(machine.standings(&machine.load("project")), expected);
+    // Who names the file means what is in it.
+    let named = LoadOptions { files: vec![machine.at("named.json")], ..LoadOptions::default() };
+    assert_eq!(
+        machine.standings(&machine.load_with(&named)),
+        ["toolway ready", "wrapped unset", "off disabled"]
+    );
+}
+
+#[test]
+fn the_policy_of_the_documentation_does_what_is_said_there() {
+    let page = include_str!("../../../../../docs/configuration.md");
+    let blocks = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let policy = blocks.into_iter().find(|block| block.contains("\"policy\"")).unwrap();
+    let servers = r#"{"mcpServers": {
+        "a": {"command": "npx", "args": ["-y", "@acme/x"]}, "legacy-a": {"command": "npx", "args": ["-y", "@acme/x"]},
+        "b": {"command": "npx", "args": ["-y", "@other/x"]}, "c": {"url": "https://mcp.acme.example/x"},
+        "d": {"url": "http://mcp.acme.example/x"}, "db": {"command": "/opt/acme/bin/db-mcp"},
+        "e": {"command": "/opt/acme/bin/db-mcp"},
+        "f": {"command": "npx", "args": ["-y", "@acme/x", "mcp-remote"]}}}"#;
+    let machine = Machine::new(&[("managed/mcp.json", policy), ("home/.cursor/mcp.json", servers)]);
+    let standings = machine.standings(&machine.load("user,mdm"));
+    let ready = ["handbook ready", "a ready", "c ready", "db ready"];
+    let blocked: Vec<&String> =
+        standings.iter().filter(|standing| !ready.contains(&standing.as_str())).collect();
+    assert_eq!(
+        blocked,
+        ["legacy-a blocked", "b blocked", "d blocked", "e blocked", "f blocked"],
+        "{standings:?}"
+    );
+    assert_eq!(standings.len(), 9);
+}
+
+#[test]
 fn a_policy_that_cannot_be_read_closes_everything() {
     for text in [
         "{",

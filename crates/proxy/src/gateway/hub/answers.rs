@@ -41,6 +41,7 @@ impl Hub {
             return;
         }
         self.watch_answer(id, &message);
+        let message = self.with_exposed_uri(instance, id, message);
         let limit = self.instances.get(&instance).map_or(0, |instance| instance.plain_limit);
         let small = matches!(message.content, Content::Bytes(_)) && message.envelope.size().chars <= limit;
         if small {
@@ -80,8 +81,10 @@ impl Hub {
                 }
             }
         };
-        // The answer is there; what it takes now is not the server's time.
+        // The answer is there; what it takes now is not the server's time, and does not need the server any more.
+        let modern = state.is_modern();
         if let Some(flight) = self.flights.get_mut(id) {
+            flight.answered = Some(modern);
             flight.deadline.moved = self.now + flight.deadline.max;
             flight.deadline.began = flight.deadline.moved;
         }
@@ -90,8 +93,10 @@ impl Hub {
 
     /// An answer that the guard has seen.
     pub(super) fn pass(&mut self, instance: UpstreamId, id: FlightId, message: Message) {
-        let modern_server = self.instances.get(&instance).is_some_and(super::server::Instance::is_modern);
         let Some(flight) = self.flights.get(id) else { return };
+        let modern_server = flight
+            .answered
+            .unwrap_or_else(|| self.instances.get(&instance).is_some_and(super::server::Instance::is_modern));
         if flight.round.is_none() && flight.is_modern() == modern_server {
             self.reply(instance, id, &message);
             return;

@@ -62,6 +62,8 @@ pub(super) struct Flight {
     pub(super) sequence: u64,
     /// Questions in the middle of it, where the two sides are of different eras.
     pub(super) round: Option<Box<Round>>,
+    /// The answer has come and is being saved: whether it is one of the modern era.
+    pub(super) answered: Option<bool>,
     /// What an observer will hear of it.
     pub(super) watched: Option<Box<Watched>>,
 }

@@ -34,6 +34,8 @@ pub(in crate::gateway) enum Effect {
     ToClient(SessionId, ClientMessage),
     /// A question for a client: as any other message, but not to be dropped.
     Ask(SessionId, ClientMessage),
+    /// News for a client, which it hears once when it comes to read them.
+    Tell(SessionId, ClientMessage),
     /// A message for a server.
     ToServer(UpstreamId, Outbound),
     /// Start a server, or prepare a lazy one.

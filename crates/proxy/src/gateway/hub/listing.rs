@@ -191,6 +191,9 @@ impl Hub {
             self.put_live_lists(number, &config, lists);
             self.subscribe_again(id);
         }
+        if !lists.pending {
+            self.settle(number);
+        }
     }
 
     /// Shows what a server offers.
@@ -274,9 +277,12 @@ impl Hub {
             Wait::Required => config.required,
             Wait::All => !config.lazy,
         };
-        self.servers
-            .iter()
-            .any(|server| !server.settled && server.plan.as_ref().is_ok_and(|config| waits(config)))
+        // What is kept on disk is there within milliseconds.
+        let recalling = |server: &super::Server| !server.recalled && server.lists.is_none();
+        self.servers.iter().any(|server| {
+            let plan = server.plan.as_ref();
+            plan.is_ok_and(|config| recalling(server) || (!server.settled && waits(config)))
+        })
     }
 
     /// Another server has settled.
@@ -345,7 +351,7 @@ impl Hub {
         ready.sort_unstable();
         for session in ready {
             let payload = Payload::Bytes(bytes.clone());
-            self.send_client(session, ClientMessage { about: None, is_answer: false, payload });
+            self.tell_client(session, ClientMessage { about: None, is_answer: false, payload });
         }
         self.tell_streams(method, &bytes);
     }

@@ -16,6 +16,8 @@ use crate::gateway::upstream::UpstreamId;
 
 /// Questions that may be open at the same time.
 const OPEN: usize = 4096;
+/// Of these, questions of one server.
+pub(super) const OPEN_EACH: usize = 256;
 
 /// Who is to answer a question.
 enum Answerer {
@@ -81,12 +83,8 @@ impl Hub {
     }
 
     /// Whom a server's question is for: the client with the most recent call in flight there that can answer it.
-    fn answerer(&self, instance: UpstreamId, method: &str) -> Answerer {
+    fn answerer(&mut self, instance: UpstreamId, method: &str) -> Answerer {
         let capability = capability_for(method);
-        let can = |session: &SessionId| {
-            let state = self.sessions.get(session);
-            state.is_some_and(|state| capability.is_none_or(|capability| state.declares(capability)))
-        };
         let mut calls: Vec<(u64, FlightId)> = Vec::new();
         for (id, flight) in self.flights.iter().filter(|(_, flight)| flight.instance == Some(instance)) {
             if !matches!(flight.origin, Origin::Hub) {
@@ -94,6 +92,14 @@ impl Hub {
             }
         }
         calls.sort_unstable_by(|one, other| other.cmp(one));
+        if self.is_crowded(instance, &calls) {
+            let text = "calls of several clients are in flight, and it is not known whose question this is";
+            return Answerer::Nobody(format!("{method}: {text}"));
+        }
+        let can = |session: &SessionId| {
+            let state = self.sessions.get(session);
+            state.is_some_and(|state| capability.is_none_or(|capability| state.declares(capability)))
+        };
         for (_, id) in &calls {
             let Some(flight) = self.flights.get(*id) else { continue };
             match &flight.origin {
@@ -134,6 +140,27 @@ impl Hub {
             )),
             _ => Answerer::Nobody(lacks()),
         }
+    }
+
+    /// The calls are those of several clients, and a question may be for any of them. From now on each client has a copy
+    /// of its own. (Where the settings say that all share one, the most recent call counts.)
+    fn is_crowded(&mut self, instance: UpstreamId, calls: &[(u64, FlightId)]) -> bool {
+        let mut clients: Vec<Option<SessionId>> = Vec::new();
+        for (_, id) in calls {
+            let Some(session) = self.flights.get(*id).and_then(super::answers::session_of) else { continue };
+            // Requests that are each a session of their own may well be one client's.
+            let known = self.sessions.get(&session).filter(|state| !state.options.passing).map(|_| session);
+            if !clients.contains(&known) {
+                clients.push(known);
+            }
+        }
+        let Some(state) = self.instances.get(&instance) else { return false };
+        let shared = state.config.share == Share::Auto && state.owner.is_none();
+        if let (true, Some(server)) = (shared && clients.len() > 1, self.servers.get_mut(state.server)) {
+            server.private = true;
+            return true;
+        }
+        false
     }
 
     /// A server that asks outside of a call keeps state for each client: from now on it is not shared further.
@@ -206,7 +233,8 @@ impl Hub {
             refuse(self, "the request is too large for a client");
             return;
         };
-        if self.questions.len() >= OPEN {
+        let same = |question: &Question| matches!(&question.replies, Replies::Server { instance: asker, .. } if *asker == instance);
+        if self.questions.len() >= OPEN || self.questions.ids(same).len() >= OPEN_EACH {
             refuse(self, "too many open requests to clients");
             return;
         }

@@ -67,6 +67,7 @@ impl Hub {
             }
             (None, None) => self.list_once(number, &config),
         }
+        self.lists_may_go();
     }
 
     /// A lazy server of which nothing is known is started once, so that its tools can be shown.
@@ -94,7 +95,7 @@ impl Hub {
         let kept = Kept { server: server.name.to_string(), protocol, lists: RawLists::clone(lists) };
         let digest = config.digest.clone();
         // What another user may not see is not kept; neither is what the server says is stale at once.
-        let kept = (!lists.private).then_some(kept);
+        let kept = (!lists.private && !lists.pending).then_some(kept);
         self.effects.push(Effect::Work(Work::Keep { directory, digest, kept: Box::new(kept), pins }));
     }
 }

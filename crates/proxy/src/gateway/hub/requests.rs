@@ -122,7 +122,25 @@ impl Hub {
     }
 
     /// Why there is no such tool or prompt; and whether that is because of a server that is not up.
-    pub(super) fn unknown(&self, name: &str, noun: &str) -> (String, bool) {
+    pub(super) fn unknown(&mut self, name: &str, noun: &str) -> (String, bool) {
+        let (text, needed) = self.why_unknown(name, noun);
+        if let Some(server) = needed {
+            self.try_again(server);
+        }
+        (text, needed.is_some())
+    }
+
+    /// Somebody needs a server that has failed: it may be better since.
+    pub(super) fn try_again(&mut self, server: usize) {
+        for copy in self.copies(server) {
+            let state = self.instances.get(&copy).map(|instance| &instance.state);
+            if let Some(ServerState::Failed { .. } | ServerState::NeedsAuth { .. }) = state {
+                self.effects.push(super::Effect::Wake(copy));
+            }
+        }
+    }
+
+    fn why_unknown(&self, name: &str, noun: &str) -> (String, Option<usize>) {
         let server = self.servers.iter().enumerate().find(|(_, server)| {
             let prefix = self.lists.prefix(&server.name);
             !prefix.is_empty() && name.starts_with(&prefix)
@@ -132,21 +150,21 @@ impl Hub {
             if state != ServerState::Connected {
                 let text =
                     format!("the {noun} {name:?} is not available: server {:?} is {state}", server.name);
-                return (text, true);
+                return (text, Some(number));
             }
             return (
                 format!("unknown {noun}: {name:?}: server {:?} has none of this name", server.name),
-                false,
+                None,
             );
         }
         if let (true, [only]) = (self.config.bare, self.servers.as_slice()) {
             let state = self.state_of(0);
             if state != ServerState::Connected {
                 let text = format!("the {noun} {name:?} is not available: server {:?} is {state}", only.name);
-                return (text, true);
+                return (text, Some(0));
             }
         }
-        (format!("unknown {noun}: {name:?}"), false)
+        (format!("unknown {noun}: {name:?}"), None)
     }
 
     fn prompt(&mut self, asker: Asker, message: Message) {

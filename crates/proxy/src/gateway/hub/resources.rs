@@ -1,15 +1,17 @@
 //! Owns resources: reads and subscriptions are routed by address, and what servers tell about them goes to those that
 //! have subscribed.
 
+use std::collections::BTreeSet;
+
 use toolway_transport::Payload;
-use toolway_wire::find::Step;
+use toolway_wire::find::{Step, elements, find, is_named, members, string};
 use toolway_wire::{INVALID_PARAMS, Kind, UPSTREAM_ERROR, push_string};
 
 use super::call::Flight;
 use super::session::Asker;
 use super::work::Work;
 use super::{Hub, splice};
-use crate::gateway::message::{ClientMessage, Message};
+use crate::gateway::message::{ClientMessage, Message, SessionId};
 use crate::gateway::translate::{self, Filter};
 use crate::gateway::upstream::UpstreamId;
 
@@ -248,12 +250,33 @@ impl Hub {
         }
     }
 
-    /// A resource has changed.
+    /// A resource has changed, or one below it: those who have subscribed to it hear of that.
     pub(super) fn resource_updated(&mut self, instance: UpstreamId, message: &Message) {
-        let (Some(bytes), Some(own)) = (message.content.bytes(), message.envelope.uri()) else { return };
+        let Some(own) = message.envelope.uri() else { return };
         let Some(state) = self.instances.get(&instance) else { return };
-        let owner = state.owner;
-        let exposed = self.lists.exposed_uri(state.server, own);
+        let mut subscribed = vec![own.to_owned()];
+        subscribed.extend(state.subscribed.iter().filter(|whole| is_below(own, whole)).cloned());
+        let mut told = BTreeSet::new();
+        for subscribed in subscribed {
+            self.tell_update(instance, message, own, &subscribed, &mut told);
+        }
+    }
+
+    /// Tells those who have subscribed to this resource that `own` has changed, if nobody has told them.
+    fn tell_update(
+        &mut self,
+        instance: UpstreamId,
+        message: &Message,
+        own: &str,
+        subscribed: &str,
+        told: &mut BTreeSet<(SessionId, Option<Vec<u8>>)>,
+    ) {
+        let Some(bytes) = message.content.bytes() else { return };
+        let Some(state) = self.instances.get(&instance) else { return };
+        let (owner, server) = (state.owner, state.server);
+        let wanted = self.lists.exposed_uri(server, subscribed);
+        let below = own.strip_prefix(subscribed).unwrap_or_default();
+        let exposed = format!("{wanted}{below}");
         let mut plain =
             if state.is_modern() { translate::without_subscription_id(bytes).into() } else { bytes.clone() };
         if exposed != own {
@@ -267,11 +290,12 @@ impl Hub {
             if owner.is_some_and(|owner| owner != *session) {
                 continue;
             }
-            if state.subscriptions.contains(&exposed) {
+            if state.subscriptions.contains(&wanted) && told.insert((*session, None)) {
                 out.push((*session, None, plain.clone()));
             }
             for (id, filter) in &state.listens {
-                if filter.admits("notifications/resources/updated", Some(&exposed)) {
+                let admitted = filter.admits("notifications/resources/updated", Some(&wanted));
+                if admitted && told.insert((*session, Some(id.raw().to_vec()))) {
                     let message = translate::with_subscription_id(&plain, id.raw());
                     out.push((*session, Some(id.clone()), message.into()));
                 }
@@ -279,10 +303,57 @@ impl Hub {
         }
         out.sort_by_key(|(session, _, _)| *session);
         for (session, about, bytes) in out {
-            self.send_client(
+            self.tell_client(
                 session,
                 ClientMessage { about, is_answer: false, payload: Payload::Bytes(bytes) },
             );
         }
     }
+
+    /// What a resource's own server says of its address, as clients know it: they come back with it.
+    pub(super) fn with_exposed_uri(
+        &mut self,
+        instance: UpstreamId,
+        id: super::flight::FlightId,
+        message: Message,
+    ) -> Message {
+        let Some(flight) = self.flights.get(id).filter(|flight| flight.method == "resources/read") else {
+            return message;
+        };
+        let (Some(own), Some(state)) = (flight.uri.clone(), self.instances.get(&instance)) else {
+            return message;
+        };
+        let exposed = self.lists.exposed_uri(state.server, &own);
+        if exposed == *own {
+            return message;
+        }
+        let Some(bytes) = message.content.bytes() else { return message };
+        let Some(changed) = readdressed(bytes, &own, &exposed) else { return message };
+        super::requests::rescan(changed.into()).unwrap_or(message)
+    }
+}
+
+/// The answer to a read with another address in its contents, where that is the one that was read.
+fn readdressed(bytes: &[u8], own: &str, exposed: &str) -> Option<Vec<u8>> {
+    let contents = find(bytes, &[Step::Key("result"), Step::Key("contents")])?;
+    let mut out = Vec::with_capacity(bytes.len() + exposed.len());
+    let mut from = 0;
+    for content in elements(bytes, contents) {
+        let uri = members(bytes, content).filter(|member| is_named(bytes, member, "uri")).last();
+        if let Some(at) = uri.map(|member| member.value)
+            && string(bytes, at.clone()).as_deref() == Some(own)
+        {
+            out.extend_from_slice(bytes.get(from..at.start)?);
+            push_string(exposed, &mut out);
+            from = at.end;
+        }
+    }
+    out.extend_from_slice(bytes.get(from..)?);
+    (from > 0).then_some(out)
+}
+
+/// The address is one below that of another resource.
+fn is_below(uri: &str, whole: &str) -> bool {
+    let rest = uri.strip_prefix(whole).filter(|rest| !rest.is_empty());
+    rest.is_some_and(|rest| whole.ends_with('/') || rest.starts_with(['/', '?', '#']))
 }

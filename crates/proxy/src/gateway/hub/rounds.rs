@@ -7,6 +7,7 @@ use toolway_wire::{INVALID_PARAMS, Id, Kind, METHOD_NOT_FOUND, UPSTREAM_ERROR, e
 
 use super::call::{Flight, Origin, Question, Replies, Round, method_name};
 use super::flight::FlightId;
+use super::questions::OPEN_EACH;
 use super::session::Asker;
 use super::splice::{self, Digits};
 use super::{Effect, HELD_FOR, Hub, requests::rescan};
@@ -33,7 +34,12 @@ impl Hub {
         if let (Origin::Parked(_), Some(round)) = (&flight.origin, flight.round.as_deref_mut())
             && let Round::Held { more, .. } = round
         {
-            more.push((server_id, asked));
+            if more.len() < OPEN_EACH {
+                more.push((server_id, asked));
+            } else {
+                let text = "too many open requests to clients";
+                self.note(instance, error_response(server_id.raw(), UPSTREAM_ERROR, text, None));
+            }
             return;
         }
         self.put_question(instance, id, vec![(server_id, asked)]);
@@ -201,6 +207,11 @@ impl Hub {
             return;
         };
         *times += 1;
+        if required.asked.len() > OPEN_EACH {
+            let text = format!("server {name:?} asks more than {OPEN_EACH} questions at once");
+            self.fail_flight(id, UPSTREAM_ERROR, &text);
+            return;
+        }
         if *times > ROUNDS {
             let text = format!("server {name:?} asked {ROUNDS} times and does not come to an end");
             self.fail_flight(id, UPSTREAM_ERROR, &text);

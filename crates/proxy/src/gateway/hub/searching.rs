@@ -74,6 +74,8 @@ impl Hub {
             Known { server: route.server, own, json }
         });
         let Some(Known { server, own, json }) = found else {
+            // Says nothing here, but has a server tried again that is not up.
+            self.unknown(&request.name, "tool");
             let states = self.states();
             let states: Vec<(&str, &ServerState)> =
                 states.iter().map(|(name, state)| (name.as_str(), state)).collect();

@@ -49,6 +49,7 @@ impl Hub {
         let instance = match self.instance_for(target.server, asker.session) {
             Ok(instance) => instance,
             Err(reason) => {
+                self.try_again(target.server);
                 self.fail(&asker, UPSTREAM_ERROR, &reason);
                 return;
             }
@@ -71,6 +72,7 @@ impl Hub {
             deadline: Deadline::new(timeouts.call_idle, timeouts.call_max, self.now),
             sequence: self.sequence,
             round: None,
+            answered: None,
             watched: self.watch(&message),
         };
         let Some(flight) = self.take_off(flight) else { return };
@@ -253,6 +255,7 @@ impl Hub {
             deadline,
             sequence: self.sequence,
             round: None,
+            answered: None,
             watched: None,
         };
         let id = self.take_off(flight)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use toolway_guard::Guard;
 use toolway_wire::{Kind, UPSTREAM_ERROR};
 
-use super::call::Origin;
+use super::call::{Flight, Origin};
 use super::flight::FlightId;
 use super::server::Instance;
 use super::{Effect, Hub, splice};
@@ -149,7 +149,8 @@ impl Hub {
                 let name =
                     self.instances.get(&id).map(|instance| Arc::clone(&instance.name)).unwrap_or_default();
                 for flight in ids.iter().filter_map(splice::number).map(FlightId) {
-                    if self.flights.get(flight).is_some_and(|flight| flight.instance == Some(id)) {
+                    let owed = |flight: &Flight| flight.instance == Some(id) && flight.answered.is_none();
+                    if self.flights.get(flight).is_some_and(owed) {
                         let text = format!("server {name:?}: {}", failure.message);
                         self.fail_flight_with(flight, failure.code, &text, failure.data.as_deref());
                     }
@@ -186,7 +187,14 @@ impl Hub {
                 self.fail_flight(waiting.flight, UPSTREAM_ERROR, &text);
             }
         }
-        if !retired && *state != ServerState::Starting {
+        // Prompts and resources may still be on their way.
+        let is_listing = *state == ServerState::Connected
+            && self
+                .servers
+                .get(number)
+                .and_then(|server| server.lists.as_ref())
+                .is_some_and(|lists| lists.pending);
+        if !retired && *state != ServerState::Starting && !is_listing {
             self.settle(number);
         }
         if !retired {
@@ -212,7 +220,7 @@ impl Hub {
     }
 
     /// The first start of a server has come to an end.
-    fn settle(&mut self, number: usize) {
+    pub(super) fn settle(&mut self, number: usize) {
         if let Some(server) = self.servers.get_mut(number)
             && !server.settled
         {
@@ -239,8 +247,9 @@ impl Hub {
         instance.listen = None;
         let name = Arc::clone(&instance.name);
         let waiting: BTreeSet<FlightId> = instance.waiting.iter().map(|waiting| waiting.flight).collect();
-        let lost =
-            self.flights.iter().filter(|(at, flight)| flight.instance == Some(id) && !waiting.contains(at));
+        let lost = self.flights.iter().filter(|(at, flight)| {
+            flight.instance == Some(id) && flight.answered.is_none() && !waiting.contains(at)
+        });
         let mut lost: Vec<(u64, FlightId)> = lost.map(|(at, flight)| (flight.sequence, at)).collect();
         lost.sort_unstable();
         let text = format!("server {name:?} did not answer: {reason}");

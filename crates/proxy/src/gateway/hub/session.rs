@@ -18,7 +18,7 @@ pub(super) struct Session {
     pub(super) client: Option<ClientFacts>,
     /// The client is ready for messages that it did not ask for.
     pub(super) ready: bool,
-    /// It has asked for roots before; its own may have changed since.
+    /// The lowest level of log messages that it wants, where it has said so.
     pub(super) level: Option<u8>,
     /// Resources that it wants to hear of, by `resources/subscribe`.
     pub(super) subscriptions: BTreeSet<String>,

@@ -34,14 +34,25 @@ impl Digits {
     }
 }
 
-/// The number that an id of ours stands for, also when the peer made a string of it.
+/// The number that an id of ours stands for, also when the peer made a string of it, or spells numbers in its own way.
 pub(super) fn number(id: &Id) -> Option<u64> {
     let raw = id.raw();
     let inner = raw.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(raw);
     if inner.is_empty() || inner.len() > 19 {
         return None;
     }
-    inner.iter().try_fold(0u64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + u64::from(byte - b'0')))
+    let digits = inner
+        .iter()
+        .try_fold(0u64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + u64::from(byte - b'0')));
+    digits.or_else(|| whole(std::str::from_utf8(raw).ok()?))
+}
+
+/// The integer that `7.0` or `1.048576e6` is. Ours are below 2^53, so that nothing is lost on the way.
+fn whole(number: &str) -> Option<u64> {
+    let value: f64 = number.parse().ok()?;
+    let text = format!("{value:.0}");
+    let same = text.len() <= 16 && text.parse() == Ok(value);
+    same.then(|| text.parse().ok()).flatten()
 }
 
 /// Where the value of the top-level `id` stands.
@@ -253,9 +264,19 @@ mod tests {
             assert_eq!(digits.as_bytes(), n.to_string().as_bytes());
             assert_eq!(number(&Id::from_json(digits.as_bytes()).unwrap()), Some(n));
         }
-        for (id, value) in
-            [("\"12\"", Some(12)), ("\"a\"", None), ("1.0", None), ("-1", None), ("\"\"", None)]
-        {
+        for (id, value) in [
+            ("\"12\"", Some(12)),
+            ("12.0", Some(12)),
+            ("1.048576e6", Some(1 << 20)),
+            ("\"a\"", None),
+            ("\"1.0\"", None),
+            ("1.5", None),
+            ("1e300", None),
+            ("-1", None),
+            ("-1.0", None),
+            ("\"\"", None),
+            ("\"inf\"", None),
+        ] {
             assert_eq!(number(&Id::from_json(id.as_bytes()).unwrap()), value, "{id}");
         }
     }

@@ -38,7 +38,7 @@ impl Hub {
     fn put_on_stream(&mut self, session: SessionId, id: &Id, bytes: Vec<u8>) {
         let about = Some(id.clone());
         let payload = Payload::Bytes(bytes.into());
-        self.send_client(session, ClientMessage { about, is_answer: false, payload });
+        self.tell_client(session, ClientMessage { about, is_answer: false, payload });
     }
 
     /// A client ends a stream; true: it was one.

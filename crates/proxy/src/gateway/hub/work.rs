@@ -140,6 +140,8 @@ impl Hub {
     pub(super) fn done(&mut self, done: Done) {
         match done {
             Done::Answer { flight, answer } => self.worked(flight, answer),
+            // Nothing is called for a client that is gone.
+            Done::Followed { asker, .. } if !self.sessions.contains_key(&asker.session) => {}
             Done::Followed { asker, message: Ok(message) } => self.call_tool(*asker, *message),
             Done::Followed { asker, message: Err(reason) } => {
                 self.fail(&asker, toolway_wire::INVALID_PARAMS, &reason);
@@ -195,6 +197,7 @@ impl Hub {
             deadline: super::flight::Deadline::new(day, day, self.now),
             sequence: self.sequence,
             round: None,
+            answered: None,
             watched: None,
         };
         if let Some(flight) = self.take_off(flight) {

@@ -184,6 +184,7 @@ impl Listing {
         self.current.notes = self.slots.iter().filter_map(|slot| slot.note.clone()).collect();
         self.current.ttl = self.slots.iter().filter_map(|slot| slot.ttl).min();
         self.current.private = self.slots.iter().any(|slot| slot.private);
+        self.current.pending = self.slots.iter().any(|slot| !slot.listed);
         if self.told.as_deref() == Some(&self.current) {
             return None;
         }

@@ -36,7 +36,13 @@ pub(super) async fn post(
         Err(response) => return *response,
     };
     let Some(id) = request else {
+        let cancelled = (message.envelope.method() == Some("notifications/cancelled"))
+            .then(|| message.envelope.request_id().cloned())
+            .flatten();
         let taken = session.client.send(message).await;
+        if let Some(id) = cancelled {
+            session.cancelled(&id);
+        }
         return answer::status(if taken { StatusCode::ACCEPTED } else { StatusCode::SERVICE_UNAVAILABLE });
     };
     let about = [id];
@@ -71,7 +77,7 @@ pub(super) async fn post_batch(
         return answer::status(if taken { StatusCode::ACCEPTED } else { StatusCode::SERVICE_UNAVAILABLE });
     };
     let about = [first];
-    let Some(stream) = session.open(&about, !accepts.events) else { return already_open(&about) };
+    let Some(stream) = session.open_batch(&about[0], !accepts.events) else { return already_open(&about) };
     for answer in answers {
         stream.push(Data::Bytes(answer.into()), None);
     }
@@ -172,7 +178,12 @@ async fn respond(
         First::Answer(data) if accepts.json => answer::data(StatusCode::OK, data),
         First::Nothing => {
             let id = left.about.first().map_or(&b"null"[..], Id::raw);
-            let error = error_response(id, UPSTREAM_ERROR, "the session has ended", None);
+            let text = if session.closed.is_cancelled() {
+                "the session has ended"
+            } else {
+                "the request was cancelled"
+            };
+            let error = error_response(id, UPSTREAM_ERROR, text, None);
             answer::message(StatusCode::OK, error)
         }
         First::Answer(_) | First::Events => {

@@ -1,6 +1,6 @@
 //! Owns one legacy session: which stream each message of the hub goes to. Knows no HTTP.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::time::{Duration, Instant};
@@ -37,6 +37,8 @@ pub(super) struct HttpSession {
 #[derive(Debug)]
 struct Table {
     by_request: HashMap<Id, Arc<Stream>>,
+    /// Those of them that stand for a batch.
+    batches: HashSet<Id>,
     /// Streams of GET, the newest last.
     general: Vec<Arc<Stream>>,
     held: VecDeque<Data>,
@@ -51,6 +53,7 @@ impl HttpSession {
     pub(super) fn new(client: ClientSession, initialize: Id) -> Self {
         let table = Table {
             by_request: HashMap::new(),
+            batches: HashSet::new(),
             general: Vec::new(),
             held: VecDeque::new(),
             left: VecDeque::new(),
@@ -103,6 +106,7 @@ impl HttpSession {
                 stream.push(data, answers);
                 if let Some(id) = answers {
                     table.by_request.remove(id);
+                    table.batches.remove(id);
                 }
             }
             // The client has gone before it was answered, and cannot come back for it.
@@ -149,6 +153,13 @@ impl HttpSession {
         for id in about {
             table.by_request.insert(id.clone(), Arc::clone(&stream));
         }
+        Some(stream)
+    }
+
+    /// As [`HttpSession::open`], for a batch: the hub names it by its first request.
+    pub(super) fn open_batch(&self, first: &Id, answers_only: bool) -> Option<Arc<Stream>> {
+        let stream = self.open(std::slice::from_ref(first), answers_only)?;
+        self.table().batches.insert(first.clone());
         Some(stream)
     }
 
@@ -199,11 +210,25 @@ impl HttpSession {
         }
     }
 
+    /// The client has given a request up: nothing is owed for it any more, and its stream ends. (An answer that was under
+    /// way goes nowhere.)
+    pub(super) fn cancelled(&self, id: &Id) {
+        let mut table = self.table();
+        // The others of a batch are still owed, and come with it.
+        if *id == self.initialize || table.batches.contains(id) {
+            return;
+        }
+        if let Some(stream) = table.by_request.remove(id) {
+            stream.end();
+        }
+    }
+
     /// The client has left before a byte was sent: what comes for these requests goes nowhere.
     pub(super) fn forget(&self, about: &[Id]) {
         let mut table = self.table();
         for id in about {
             table.by_request.remove(id);
+            table.batches.remove(id);
         }
     }
 }

@@ -18,6 +18,10 @@ const KEPT_EVENTS: usize = 256;
 /// Bytes of them, and of what was not taken yet before messages are dropped.
 const KEPT_BYTES: u64 = 2 << 20;
 
+/// News that wait for a client that takes nothing, and the most bytes of one.
+const NEWS: usize = 16;
+const NEWS_BYTES: usize = 2048;
+
 /// The bytes of a message. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) enum Data {
@@ -66,6 +70,8 @@ pub(super) struct Event {
 struct State {
     events: VecDeque<Event>,
     held: u64,
+    /// News that came while nobody took anything, each once.
+    news: Vec<Bytes>,
     /// The sequence number of the last event; the first one has 1.
     last: u64,
     /// Up to this one they were taken.
@@ -131,17 +137,16 @@ impl Stream {
         let untaken = state.last - state.taken;
         let many = untaken >= KEPT_EVENTS as u64 || (untaken > 0 && state.held >= KEPT_BYTES);
         if answers.is_none() && many {
+            if state.keep_news(&data) {
+                return;
+            }
             tracing::debug!(
                 stream = self.number,
                 "a message was dropped: the client does not take its events"
             );
             return;
         }
-        state.last += 1;
-        state.held += data.held();
-        let event = Event { sequence: state.last, data, is_answer: answers.is_some() };
-        state.events.push_back(event);
-        state.forget();
+        state.add(data, answers.is_some());
         if let Some(id) = answers {
             state.awaited.remove(id);
             state.ended = state.awaited.is_empty();
@@ -251,12 +256,42 @@ impl Stream {
         if state.ended {
             return Next::End;
         }
+        if let Some(news) = state.news.pop() {
+            let event = state.add(Data::Bytes(news), false);
+            state.taken = event.sequence;
+            return Next::Event(event);
+        }
         state.waker = Some(waker.clone());
         Next::Wait
     }
 }
 
 impl State {
+    fn add(&mut self, data: Data, is_answer: bool) -> Event {
+        self.last += 1;
+        self.held += data.held();
+        let event = Event { sequence: self.last, data, is_answer };
+        self.events.push_back(event.clone());
+        self.forget();
+        event
+    }
+
+    /// That a list has changed says no more when it is told twice, and is not to be missed; true: it is told later.
+    fn keep_news(&mut self, data: &Data) -> bool {
+        let Data::Bytes(bytes) = data else { return false };
+        if bytes.len() > NEWS_BYTES || memchr::memmem::find(bytes, b"/list_changed\"").is_none() {
+            return false;
+        }
+        if self.news.contains(bytes) {
+            return true;
+        }
+        let room = self.news.len() < NEWS;
+        if room {
+            self.news.push(bytes.clone());
+        }
+        room
+    }
+
     /// Forgets taken events that are too many to be kept.
     fn forget(&mut self) {
         while self.events.len() > KEPT_EVENTS || self.held > KEPT_BYTES {
@@ -272,85 +307,4 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn id(number: u64) -> Id {
-        Id::from_number(number)
-    }
-
-    fn data(text: &str) -> Data {
-        Data::of(Payload::Bytes(Bytes::copy_from_slice(text.as_bytes())))
-    }
-
-    fn texts(stream: &Stream, from: u64, reader: u64) -> Vec<String> {
-        let (mut found, mut at) = (Vec::new(), from);
-        while let Next::Event(event) = stream.after(at, reader, Waker::noop()) {
-            at = event.sequence;
-            let Data::Bytes(bytes) = event.data else { panic!("a file") };
-            found.push(String::from_utf8(bytes.to_vec()).unwrap());
-        }
-        found
-    }
-
-    #[tokio::test]
-    async fn a_lone_answer_is_plain_and_everything_else_is_events() {
-        let second = Duration::from_secs(1);
-        let stream = Stream::new(1, [id(1)], false);
-        stream.push(data("answer"), Some(&id(1)));
-        assert!(matches!(stream.first(second).await, First::Answer(_)));
-        let stream = Stream::new(1, [id(1)], false);
-        stream.push(data("progress"), None);
-        assert!(matches!(stream.first(second).await, First::Events));
-        let stream = Stream::new(1, [id(1)], false);
-        assert!(matches!(stream.first(Duration::ZERO).await, First::Events));
-        stream.end();
-        assert!(matches!(stream.first(second).await, First::Nothing));
-    }
-
-    #[test]
-    fn a_reader_that_comes_back_gets_what_it_missed() {
-        let stream = Stream::new(1, [id(1)], false);
-        let first = stream.attach();
-        stream.push(data("a"), None);
-        stream.push(data("b"), None);
-        assert_eq!(texts(&stream, 0, first), ["a", "b"]);
-        stream.detach(first);
-        stream.push(data("c\nd"), Some(&id(1)));
-        assert!(!stream.is_attached() && !stream.is_spent());
-        let second = stream.attach();
-        assert!(matches!(stream.after(0, first, Waker::noop()), Next::End), "the first one has lost it");
-        assert_eq!(texts(&stream, 1, second), ["b", "c d"]);
-        assert!(stream.is_spent());
-        assert!(matches!(stream.after(3, second, Waker::noop()), Next::End));
-    }
-
-    #[test]
-    fn a_client_that_takes_nothing_costs_bounded_memory_and_still_gets_its_answers() {
-        let stream = Stream::new(1, [id(1)], false);
-        let large = "x".repeat(100_000);
-        for _ in 0..1000 {
-            stream.push(data(&large), None);
-        }
-        assert!(stream.lock().held <= KEPT_BYTES + 100_000);
-        stream.push(data("answer"), Some(&id(1)));
-        let reader = stream.attach();
-        assert_eq!(texts(&stream, 0, reader).last().map(String::as_str), Some("answer"));
-        let stream = Stream::new(2, [], false);
-        (0..10_000).for_each(|_| stream.push(data("x"), None));
-        assert_eq!(stream.lock().events.len(), KEPT_EVENTS);
-    }
-
-    #[test]
-    fn taken_events_are_kept_up_to_a_bound() {
-        let stream = Stream::new(1, [], false);
-        let reader = stream.attach();
-        let mut at = 0;
-        for number in 0..2000 {
-            stream.push(data(&number.to_string()), None);
-            let Next::Event(event) = stream.after(at, reader, Waker::noop()) else { panic!("no event") };
-            at = event.sequence;
-        }
-        assert_eq!(stream.lock().events.len(), KEPT_EVENTS);
-    }
-}
+mod tests;

@@ -182,3 +182,22 @@ async fn sessions_are_bounded_and_the_idle_ones_make_room() {
     stream.body().await;
     played.stop().await;
 }
+
+#[tokio::test]
+async fn a_request_that_was_cancelled_leaves_nothing_open() {
+    let config = HttpFrontConfig { patience: Duration::from_millis(1), ..HttpFrontConfig::default() };
+    let mut played = Played::http(config).await;
+    let legacy = Legacy::new(played.port, "2025-06-18").await;
+    let cancel = |id: &str| {
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
+    };
+    let mut slow = legacy.post(&call("4", "begin")).await;
+    slow.until("progress/1").await;
+    assert_eq!(legacy.post(&cancel("4")).await.status, 202);
+    played.saw("notifications/cancelled").await;
+    assert!(!slow.body().await.contains("result"));
+    // Its id is free again, and an answer of nobody is owed.
+    assert_eq!(legacy.post(&call("4", "tools/list")).await.status, 200);
+    assert_eq!(legacy.post(&cancel("\"none\"")).await.status, 202);
+    played.stop().await;
+}

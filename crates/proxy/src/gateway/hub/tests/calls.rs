@@ -98,7 +98,7 @@ fn an_unknown_tool_and_a_server_that_is_not_up_are_told_apart() {
             1,
             &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}"}}}}"#),
         );
-        let answer = json(&rig.one());
+        let answer = json(&rig.sent().pop().unwrap());
         assert_eq!(
             (answer["error"]["code"].as_i64(), answer["error"]["message"].as_str()),
             (Some(code), Some(text))
@@ -367,4 +367,19 @@ fn what_waits_for_a_server_is_bounded() {
     rig.client(1, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
     rig.client(1, r#"{"jsonrpc":"2.0","id":64,"method":"tools/call","params":{"name":"a__t"}}"#);
     assert_eq!(rig.one(), "a woken");
+}
+
+#[test]
+fn a_server_that_has_failed_is_tried_again_when_somebody_calls_it() {
+    let mut rig = Rig::ready(&["a", "b"]);
+    let reason = "no answer".to_owned();
+    let state = ServerState::Failed { stage: Stage::Initialize, reason, hint: None };
+    rig.upstream("a", UpstreamEvent::State(state));
+    rig.sent();
+    rig.client(1, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__t"}}"#);
+    let sent = rig.sent();
+    assert_eq!((sent.len(), sent[0].as_str()), (2, "a woken"));
+    assert!(json(&sent[1])["error"]["message"].as_str().unwrap().contains("no answer"), "{sent:?}");
+    rig.client(1, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"b__none"}}"#);
+    assert!(rig.one().contains("unknown tool"));
 }

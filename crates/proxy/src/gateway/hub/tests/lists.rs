@@ -6,6 +6,7 @@ use toolway_wire::era::Era;
 
 use super::rig::{Rig, entry, json, refused, server_config};
 use crate::gateway::config::{Expose, Wait};
+use crate::gateway::lists::RawLists;
 use crate::gateway::state::{ServerState, Stage};
 use crate::gateway::upstream::UpstreamEvent;
 
@@ -137,6 +138,26 @@ fn a_call_of_what_nobody_has_yet_waits_as_the_first_list_does() {
     rig.sent();
     rig.client(1, call);
     assert!(json(&rig.one())["error"]["message"].as_str().unwrap().contains("is starting"));
+}
+
+#[test]
+fn a_server_has_settled_when_all_of_its_lists_are_there() {
+    let get = r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"a__p"}}"#;
+    let mut rig = Rig::with(vec![entry(server_config("a"))], |config| config.wait = Wait::All);
+    rig.open(1);
+    rig.hello(1);
+    rig.sent();
+    let lists = |pending: bool| {
+        let prompts = if pending { Vec::new() } else { vec![r#"{"name":"p"}"#.into()] };
+        UpstreamEvent::Lists(std::sync::Arc::new(RawLists { prompts, pending, ..RawLists::default() }))
+    };
+    rig.upstream("a", lists(true));
+    rig.upstream("a", UpstreamEvent::State(ServerState::Connected));
+    rig.client(1, get);
+    rig.nothing();
+    rig.upstream("a", lists(false));
+    let refused = rig.sent().iter().any(|line| line.contains("unknown prompt"));
+    assert!(!refused, "the prompt came after the tools");
 }
 
 #[test]

@@ -61,6 +61,46 @@ fn resources_are_read_from_the_server_that_has_them() {
 }
 
 #[test]
+fn a_resource_that_two_servers_have_keeps_the_address_that_it_was_read_by() {
+    let mut rig = Rig::ready(&["a", "b"]);
+    let same = r#"{"uri":"file:///x","name":"x"}"#;
+    rig.lists("a", &[], &[same]);
+    rig.lists("b", &[], &[same]);
+    rig.client(1, r#"{"jsonrpc":"2.0","id":"l","method":"resources/list"}"#);
+    let list = json(&rig.sent().pop().unwrap());
+    let alias = list["result"]["resources"][1]["uri"].as_str().unwrap().to_owned();
+    rig.client(
+        1,
+        &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"{alias}"}}}}"#),
+    );
+    let sent = rig.one();
+    assert_eq!((sent.starts_with("b > "), &json(&sent)["params"]["uri"]), (true, &"file:///x".into()));
+    let ours = sent_id(&sent);
+    rig.server("b", &format!(r#"{{"jsonrpc":"2.0","id":{ours},"result":{{"contents":[{{"uri":"file:\/\/\/x","text":"file:///x"}},{{"text":"","uri":"file:///y"}}]}}}}"#));
+    let answer = json(&rig.one());
+    let contents = &answer["result"]["contents"];
+    assert_eq!((&contents[0]["uri"], &contents[0]["text"]), (&alias.into(), &"file:///x".into()));
+    assert_eq!((&contents[1]["uri"], &answer["id"]), (&"file:///y".into(), &1.into()));
+}
+
+#[test]
+fn a_change_below_a_resource_is_told_to_those_who_have_subscribed_to_it() {
+    let mut rig = with_resources();
+    let subscribe = r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///a"}}"#;
+    rig.client(1, subscribe);
+    rig.sent();
+    let update = |uri: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"{uri}"}}}}"#
+        )
+    };
+    for (uri, told) in [("file:///a/b", 1), ("file:///a", 1), ("file:///ab", 0), ("file:///", 0)] {
+        rig.server("a", &update(uri));
+        assert_eq!(rig.sent(), vec![format!("1 < {}", update(uri)); told], "{uri}");
+    }
+}
+
+#[test]
 fn only_subscribers_hear_of_a_resource_and_the_last_one_ends_the_subscription() {
     let mut rig = with_resources();
     for session in [1, 2] {

@@ -41,18 +41,69 @@ fn a_question_goes_to_the_client_whose_call_is_in_flight_and_its_answer_back() {
 }
 
 #[test]
-fn of_several_calls_the_most_recent_of_an_able_client_counts() {
+fn of_several_calls_of_a_client_the_most_recent_counts() {
+    let mut rig = Rig::ready(&["a"]);
+    rig.call(1, "10", "a__t");
+    rig.call(1, "11", "a__t");
+    rig.server("a", ELICIT);
+    assert_eq!(asked(&rig.one()).0, "1 [11]");
+}
+
+#[test]
+fn a_question_that_may_be_for_one_of_several_clients_goes_to_none_and_they_share_no_longer() {
     let mut rig = Rig::ready(&["a"]);
     rig.open(2);
+    rig.hello(2);
+    rig.sent();
+    let first = rig.call(1, "11", "a__t");
+    let second = rig.call(2, "21", "a__t");
+    rig.server("a", ELICIT);
+    let sent = rig.one();
+    assert!(sent.starts_with("a > ") && sent.contains("several clients"), "{sent}");
+    for ours in [first, second] {
+        rig.server("a", &format!(r#"{{"jsonrpc":"2.0","id":{ours},"result":{{"content":[]}}}}"#));
+    }
+    rig.sent();
+    rig.call(1, "12", "a__t");
+    rig.client(2, r#"{"jsonrpc":"2.0","id":22,"method":"tools/call","params":{"name":"a__t"}}"#);
+    assert_eq!(rig.sent(), ["a#2 started", "a#2 woken"]);
+    rig.server("a", ELICIT);
+    assert_eq!(asked(&rig.one()).0, "1 [12]");
+}
+
+#[test]
+fn where_all_share_one_copy_the_most_recent_call_of_an_able_client_counts() {
+    let mut config = server_config("a");
+    config.share = Share::Always;
+    let mut rig = Rig::with(vec![entry(config)], |_| {});
+    rig.up("a");
+    for session in [1, 3] {
+        rig.open(session);
+        rig.hello(session);
+    }
+    rig.open(2);
     rig.client(2, r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
-    rig.open(3);
-    rig.hello(3);
     rig.sent();
     rig.call(3, "31", "a__t");
     rig.call(1, "11", "a__t");
     rig.call(2, "21", "a__t");
     rig.server("a", ELICIT);
     assert_eq!(asked(&rig.one()).0, "1 [11]");
+}
+
+#[test]
+fn a_server_that_asks_without_end_is_refused_and_the_others_are_not() {
+    let mut rig = Rig::ready(&["a", "b"]);
+    rig.call(1, "1", "a__t");
+    for number in 0..300 {
+        rig.server("a", &ELICIT.replace("q-1", &format!("q-{number}")));
+    }
+    let sent = rig.sent();
+    let refused = sent.iter().filter(|sent| sent.starts_with("a > ")).count();
+    assert_eq!((refused, sent.len()), (300 - 256, 300));
+    rig.call(1, "2", "b__t");
+    rig.server("b", ELICIT);
+    assert_eq!(asked(&rig.one()).0, "1 [2]");
 }
 
 #[test]

@@ -135,7 +135,9 @@ impl Rig {
 
     fn effect(&mut self, effect: Effect) {
         match effect {
-            Effect::ToClient(SessionId(session), message) | Effect::Ask(SessionId(session), message) => {
+            Effect::ToClient(SessionId(session), message)
+            | Effect::Ask(SessionId(session), message)
+            | Effect::Tell(SessionId(session), message) => {
                 let about = message.about.map(|id| format!(" [{id}]")).unwrap_or_default();
                 let end = if message.is_answer { "." } else { "" };
                 self.out.push(format!("{session}{about}{end} < {}", text(message.payload)));

@@ -1,6 +1,8 @@
 //! The guard in the gateway: large answers are saved, read back, and named in arguments.
 
 use super::rig::{Rig, entry, json, server_config};
+use crate::gateway::hub::{Effect, Event};
+use crate::gateway::upstream::UpstreamEvent;
 
 #[test]
 fn a_large_answer_is_saved_and_read_back() {
@@ -25,6 +27,28 @@ fn a_large_answer_is_saved_and_read_back() {
     rig.open(2);
     rig.client(2, &format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{{"name":"toolway_saved","arguments":{{"id":"{id}","lines":"2-3"}}}}}}"#));
     assert_eq!(json(&rig.one())["result"]["isError"], true);
+}
+
+#[test]
+fn a_server_that_goes_while_its_answer_is_saved_has_answered() {
+    let mut rig = Rig::ready(&["a"]);
+    let ours = rig.call(1, "1", "a__t");
+    let text = "x".repeat(200_000);
+    let answer = format!(
+        r#"{{"jsonrpc":"2.0","id":{ours},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+    );
+    let id = rig.id("a");
+    let slow = UpstreamEvent::Message(super::rig::message(&answer));
+    rig.hub.handle(Event::Upstream(id, slow), rig.now);
+    let effects = rig.hub.take_effects(Vec::new());
+    rig.upstream("a", UpstreamEvent::Down { reason: "it exited".to_owned() });
+    rig.nothing();
+    for effect in effects {
+        let Effect::Work(work) = effect else { panic!("{effect:?}") };
+        rig.event(Event::Done(work.run()));
+    }
+    let sent = rig.one();
+    assert!(sent.starts_with("1 [1]. < ") && sent.contains("saved"), "{sent}");
 }
 
 #[test]

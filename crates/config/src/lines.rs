@@ -1,4 +1,5 @@
-//! Owns what tells an entry that starts Toolway's gateway, itself or by way of another program. Pure.
+//! Owns which command lines stand in a command line: behind wrappers, shells and relays; and which of them starts
+//! Toolway's gateway. Pure.
 
 /// Names under which the program is installed.
 const OURS: [&str; 2] = ["toolway", "cursor-mcp-response-proxy"];
@@ -11,55 +12,60 @@ const WRAPPERS: [&str; 15] = [
 const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ksh", "fish", "ash"];
 /// Commands of Toolway that stand in front of one server, whose own command line is behind `--`.
 const RELAYS: [&str; 3] = ["stdio", "sse", "streamable-http"];
-/// Command lines in one another are looked at so far.
+/// Texts for a shell in one another are looked at so far.
 const DEEPEST: usize = 8;
 
 /// Whether a command line ends in `toolway serve`.
 pub(crate) fn starts_gateway<S: AsRef<str>>(words: &[S]) -> bool {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    line(&words, 0)
+    any(&words, &mut |line| {
+        let [program, rest @ ..] = line else { return false };
+        OURS.contains(&bare(program).as_str()) && command_of(rest) == Some("serve")
+    })
 }
 
-fn line(words: &[&str], depth: usize) -> bool {
-    let Some((program, rest)) = words.split_first() else { return false };
-    if depth > DEEPEST {
-        return false;
-    }
-    let name = bare(program);
-    if OURS.contains(&name.as_str()) {
-        return of_toolway(rest, depth);
-    }
-    if SHELLS.contains(&name.as_str()) {
-        return rest
-            .windows(2)
-            .any(|pair| matches!(pair, [flag, text] if is_script(flag) && script(text, depth)));
-    }
-    if WRAPPERS.contains(&name.as_str()) {
-        return (0..rest.len()).any(|at| {
-            let inner = rest.get(at..).unwrap_or_default();
-            inner.first().is_some_and(|word| begins(word)) && line(inner, depth + 1)
-        });
+/// Whether any of the command lines that this one starts, itself among them, is as asked. What stands behind a wrapper
+/// may begin at each of its arguments.
+pub(crate) fn any(words: &[&str], asked: &mut dyn FnMut(&[&str]) -> bool) -> bool {
+    within(words, 0, asked)
+}
+
+fn within(words: &[&str], depth: usize, asked: &mut dyn FnMut(&[&str]) -> bool) -> bool {
+    // Each place is looked at once, however often the same word stands there.
+    let mut waiting = vec![0];
+    let (mut seen, mut read) = (vec![false; words.len()], vec![false; words.len()]);
+    while let Some(at) = waiting.pop() {
+        let Some((program, rest)) = words.get(at..).and_then(<[&str]>::split_first) else { continue };
+        if seen.get_mut(at).is_none_or(|seen| std::mem::replace(seen, true)) {
+            continue;
+        }
+        if asked(words.get(at..).unwrap_or_default()) {
+            return true;
+        }
+        let name = bare(program);
+        if OURS.contains(&name.as_str()) && command_of(rest).is_some_and(|command| RELAYS.contains(&command))
+        {
+            let behind = rest.iter().position(|word| *word == "--");
+            waiting.extend(behind.map(|behind| at + behind + 2));
+        } else if WRAPPERS.contains(&name.as_str()) {
+            waiting.extend(at + 1..words.len());
+        } else if SHELLS.contains(&name.as_str()) && depth < DEEPEST {
+            for (place, word) in words.iter().enumerate().skip(at + 2) {
+                let is_text = words.get(place - 1).is_some_and(|flag| is_script(flag));
+                let is_new =
+                    is_text && read.get_mut(place).is_some_and(|read| !std::mem::replace(read, true));
+                if is_new && script(word, depth, asked) {
+                    return true;
+                }
+            }
+        }
     }
     false
 }
 
-/// Whether a word among a wrapper's arguments may be the program that it starts.
-fn begins(word: &str) -> bool {
-    let name = bare(word);
-    [&OURS[..], &SHELLS[..], &WRAPPERS[..]].iter().any(|names| names.contains(&name.as_str()))
-}
-
-/// What stands behind `toolway`.
-fn of_toolway(words: &[&str], depth: usize) -> bool {
-    let command = words.iter().position(|word| *word == "serve" || RELAYS.contains(word));
-    match command.and_then(|at| words.get(at..)) {
-        Some(["serve", ..]) => true,
-        Some(relay) => {
-            let behind = relay.iter().position(|word| *word == "--").and_then(|at| relay.get(at + 1..));
-            behind.is_some_and(|behind| line(behind, depth + 1))
-        }
-        None => false,
-    }
+/// Toolway's own command among its words.
+fn command_of<'a>(words: &[&'a str]) -> Option<&'a str> {
+    words.iter().copied().find(|word| *word == "serve" || RELAYS.contains(word))
 }
 
 /// `-c`, `-lc` and the like.
@@ -68,7 +74,7 @@ fn is_script(flag: &str) -> bool {
 }
 
 /// A text for a shell: simple commands one after the other.
-fn script(text: &str, depth: usize) -> bool {
+fn script(text: &str, depth: usize, asked: &mut dyn FnMut(&[&str]) -> bool) -> bool {
     text.split(['\n', ';', '&', '|', '(', ')']).any(|command| {
         let words = shlex::split(command).unwrap_or_default();
         let assigns = |word: &&String| {
@@ -76,12 +82,12 @@ fn script(text: &str, depth: usize) -> bool {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         };
         let words: Vec<&str> = words.iter().skip_while(assigns).map(String::as_str).collect();
-        line(&words, depth + 1)
+        within(&words, depth + 1, asked)
     })
 }
 
 /// `toolway` for `/opt/bin/toolway` and `C:\bin\Toolway.exe`.
-fn bare(program: &str) -> String {
+pub(crate) fn bare(program: &str) -> String {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program).to_ascii_lowercase();
     match name.rsplit_once('.') {
         Some((stem, "exe" | "cmd" | "bat" | "com")) => stem.to_owned(),
@@ -91,7 +97,7 @@ fn bare(program: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::starts_gateway;
+    use super::{any, starts_gateway};
 
     fn starts(line: &str) -> bool {
         starts_gateway(&shlex::split(line).unwrap())
@@ -138,5 +144,21 @@ mod tests {
         ] {
             assert!(!starts(line), "{line}");
         }
+    }
+
+    #[test]
+    fn a_line_of_wrappers_without_end_is_walked_once() {
+        let words = vec!["env"; 2000];
+        let mut looks = 0;
+        assert!(!any(&words, &mut |_| {
+            looks += 1;
+            false
+        }));
+        assert_eq!(looks, 2000);
+        let mut text = "true".to_owned();
+        for _ in 0..12 {
+            text = format!("sh -c {}", shlex::try_quote(&text).unwrap());
+        }
+        assert!(!starts_gateway(&["sh", "-c", &text, "-c", &text]));
     }
 }
