@@ -45,10 +45,6 @@ impl Payload {
 
 /// What the payload holds.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one message is the rule, and boxing it would cost an allocation"
-)]
 pub enum Members {
     /// One message.
     One(Envelope),

@@ -92,10 +92,6 @@ impl Shared {
 
 /// What comes from a server.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one message is the rule, and boxing it would cost an allocation"
-)]
 pub enum Received {
     /// A message. In memory it has no raw line breaks; one in a file may have.
     Message(Message),

@@ -152,7 +152,6 @@ impl ClientSession {
     }
 
     /// As [`ClientSession::send`], without waiting; an error gives the message back.
-    #[expect(clippy::result_large_err, reason = "the message itself comes back")]
     pub fn try_send(&self, message: Message) -> Result<(), Message> {
         match self.clients.try_reserve() {
             Ok(permit) => {

@@ -33,10 +33,6 @@ pub struct UpstreamId(pub u32);
 
 /// What an upstream tells the hub.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one message is the rule, and boxing it would cost an allocation"
-)]
 pub enum UpstreamEvent {
     /// What it is now. Comes at each change, `Connected` after the first lists.
     State(ServerState),
@@ -110,7 +106,6 @@ impl Upstream {
     ///
     /// # Errors
     /// [`Full`] gives the message back; [`UpstreamEvent::Room`] comes when there is room.
-    #[expect(clippy::result_large_err, reason = "it is the message")]
     pub fn try_send(&self, message: Outbound) -> Result<(), Full> {
         self.queue.push(message)
     }

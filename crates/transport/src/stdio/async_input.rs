@@ -10,9 +10,9 @@ use tokio::task::coop::cooperative;
 
 use super::CHUNK_BYTES;
 use super::blocking::{Input, standard_input};
+use super::descriptor::{Access, Direction, access};
 #[cfg(unix)]
 use super::descriptor::{is_emptied_by_a_short_read, watch};
-use super::descriptor::{Access, Direction, access};
 
 /// How many chunks the reading thread is ahead.
 const AHEAD: usize = 2;

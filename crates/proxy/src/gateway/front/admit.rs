@@ -11,10 +11,6 @@ use crate::gateway::message::{Content, Message};
 
 /// What the bytes of one message, or one batch, are to the hub.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one message is the rule, and boxing it would cost an allocation"
-)]
 pub(super) enum Admitted {
     /// Nothing.
     Nothing,

@@ -115,10 +115,6 @@ pub async fn serve_stdio(
 }
 
 /// What the hub has had no room for.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one message is the rule, and boxing it would cost an allocation"
-)]
 enum Stuck {
     One(Message),
     Batch(Vec<Message>),

@@ -96,7 +96,6 @@ impl Flight {
 
 /// What a call between two eras remembers.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "it is boxed where it is kept")]
 pub(super) enum Round {
     /// A legacy client's call of a modern server: the request as it can be sent again.
     Again {

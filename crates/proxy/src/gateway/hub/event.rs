@@ -20,10 +20,6 @@ pub struct SessionOptions {
 
 /// What fronts tell the hub.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one message is the rule, and boxing it would cost an allocation"
-)]
 pub enum ClientEvent {
     /// A client has come.
     Opened {

@@ -304,8 +304,7 @@ impl Hub {
             self.fail_flight(again, UPSTREAM_ERROR, &format!("server {name:?} is gone"));
             return;
         }
-        let made = rescan(bytes.into())
-            .and_then(|message| super::send::outbound(message, again, None, true));
+        let made = rescan(bytes.into()).and_then(|message| super::send::outbound(message, again, None, true));
         match made {
             // The token in it is the one of the first call, and not the client's.
             Some((outbound, _)) => self.effects.push(Effect::ToServer(instance, outbound)),

@@ -24,7 +24,6 @@ impl Running {
     }
 
     /// Messages keep their order, also when there is no room; an error: there is none here either.
-    #[expect(clippy::result_large_err, reason = "it is the message")]
     pub(super) fn send(&mut self, message: Outbound) -> Result<(), Outbound> {
         let message = if self.overflow.is_empty() {
             match self.upstream.try_send(message) {

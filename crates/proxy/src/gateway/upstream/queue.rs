@@ -42,7 +42,6 @@ pub(super) struct Wishes {
 }
 
 impl Queue {
-    #[expect(clippy::result_large_err, reason = "it is the message")]
     pub(super) fn push(&self, message: Outbound) -> Result<(), Full> {
         let waits = message.members.as_slice().iter().any(|envelope| envelope.kind() == Kind::Request);
         let factor = if waits { 1 } else { 2 };

@@ -120,7 +120,9 @@ impl<'a> Session<'a> {
 
     async fn send(&mut self, message: Outbound) -> Result<(), End> {
         let (one, mut ids) = match &message.members {
-            Members::One(envelope) => (envelope.id().filter(|_| envelope.kind() == Kind::Request).cloned(), vec![]),
+            Members::One(envelope) => {
+                (envelope.id().filter(|_| envelope.kind() == Kind::Request).cloned(), vec![])
+            }
             members @ Members::Batch(_) => (None, requests(members)),
         };
         if let Err(error) = self.connection.send(message) {
