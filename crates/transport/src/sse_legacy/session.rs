@@ -81,7 +81,6 @@ impl Piece {
 }
 
 /// What happened next.
-#[expect(clippy::large_enum_variant, reason = "it lives for one turn of the loop")]
 enum Event {
     Message(Option<Queued>),
     Bytes(Bytes),
