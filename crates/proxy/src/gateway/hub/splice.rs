@@ -125,7 +125,9 @@ pub(super) fn readdress(
     for (at, pieces) in changes() {
         out.extend_from_slice(json.get(from..at.start)?);
         let before = out.len();
-        pieces.iter().for_each(|piece| out.extend_from_slice(piece));
+        for piece in pieces {
+            out.extend_from_slice(piece);
+        }
         let length = out.len() - before;
         if at.start < params.start {
             start = (start + length).checked_sub(at.len())?;
