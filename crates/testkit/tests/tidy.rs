@@ -22,7 +22,7 @@ const EDGES: [(&str, &[&str]); 8] = [
 /// Lines of a file that should not be longer.
 const LONG: usize = 400;
 /// Longer files, with the length they may not pass.
-const LONGER: [(&str, usize); 2] = [("crates/wire/src/lex.rs", 597), ("crates/wire/src/scan/sink.rs", 551)];
+const LONGER: [(&str, usize); 2] = [("crates/wire/src/lex.rs", 597), ("crates/wire/src/scan/sink.rs", 513)];
 /// Pairs of modules that still use each other.
 const CYCLES: [(&str, &str); 0] = [];
 /// Code that decides and does nothing: no files, no network, no processes, no environment.

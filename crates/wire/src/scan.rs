@@ -2,6 +2,7 @@
 //! without the message in memory. Knows nothing of where bytes come from or what is done with the verdict.
 
 mod envelope;
+mod facts;
 mod node;
 mod quick;
 mod scalar;

@@ -1,6 +1,7 @@
 //! Owns the watcher: lexer events in, envelopes out. It follows names only where they matter; elsewhere it counts.
 
-use super::envelope::{Envelope, Facts, Field, IdField, Kind, Size};
+use super::envelope::{Envelope, IdField, Kind, Size};
+use super::facts::Block;
 use super::node::Node;
 use super::scalar::{Catch, Scalar, cut};
 use super::{MAX_BATCH, Verdict};
@@ -14,14 +15,6 @@ const LEVELS: usize = 8;
 const STRANGERS_FIRST: usize = 64;
 const NO_MEMBER: &str = "a batch without a message";
 const TOO_MANY: &str = "a batch of more than 10,000 messages";
-
-/// The content block that is open, as far as media goes.
-#[derive(Debug, Default, Clone, Copy)]
-struct Block {
-    media: bool,
-    chars: u64,
-    padding: u64,
-}
 
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts about one place, asked on the hot path")]
@@ -516,50 +509,5 @@ impl Sink for Watcher {
             self.use_catch();
         }
         self.end_value(end, self.null);
-    }
-}
-
-impl Facts {
-    /// Notes the scalar at a place.
-    #[inline]
-    fn take(&mut self, node: Node, scalar: Scalar<'_>, block: &mut Block) {
-        let string = scalar.string;
-        match node {
-            Node::Jsonrpc => self.version_ok = string && scalar.text() == b"2.0",
-            Node::Id => self.id = scalar.id(),
-            Node::Method if string => self.method = self.keep(scalar),
-            Node::Method => self.wrong_method = true,
-            Node::BlockType => block.media = string && matches!(scalar.text(), b"image" | b"audio"),
-            Node::Name if string => self.name = self.keep(scalar),
-            Node::Uri if string => self.uri = self.keep(scalar),
-            Node::RequestId => {
-                if let IdField::Value(id) = scalar.id() {
-                    self.request_id = Some(id);
-                }
-            }
-            Node::ProtocolVersion if string => self.protocol_version = self.keep(scalar),
-            Node::ResultType if string => self.result_type = self.keep(scalar),
-            Node::IsError if !string => {
-                self.is_error = match scalar.raw {
-                    b"true" => Some(true),
-                    b"false" => Some(false),
-                    _ => None,
-                };
-            }
-            Node::NextCursor => self.next_cursor = string || scalar.raw != b"null",
-            _ => {}
-        }
-    }
-
-    fn keep(&mut self, scalar: Scalar<'_>) -> Option<Field> {
-        let start = u32::try_from(self.fields.len()).ok()?;
-        let text = scalar.text();
-        if text.is_ascii() {
-            self.fields.extend_from_slice(text);
-        } else {
-            self.fields.extend_from_slice(String::from_utf8_lossy(text).as_bytes());
-        }
-        let end = u32::try_from(self.fields.len()).ok()?;
-        Some(Field { start, end })
     }
 }
