@@ -126,7 +126,8 @@ fn problem(problem: &Problem) -> Value {
     })
 }
 
-fn file(report: &FileReport) -> Value {
+/// A file that was looked at, as `config path --json` shows it too.
+pub(super) fn file(report: &FileReport) -> Value {
     let (status, servers, reason) = match &report.status {
         FileStatus::Read { servers } => ("read", Some(*servers), None),
         FileStatus::Absent => ("absent", None, None),

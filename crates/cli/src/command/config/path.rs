@@ -3,10 +3,11 @@
 use std::io::Write as _;
 
 use serde_json::{Value, json};
-use toolway_config::{FileReport, FileStatus};
+use toolway_config::FileStatus;
 
 use super::{SCHEMA, load};
 use crate::args::PathArgs;
+use crate::command::list;
 use crate::command::shell::Refusal;
 use crate::exit::Exit;
 use crate::render::Output;
@@ -16,7 +17,7 @@ pub(super) fn run(args: &PathArgs) -> Result<Exit, Refusal> {
     let resolved = load(&args.sources)?.resolved;
     let mut out = Output::new();
     if args.json {
-        let files: Vec<Value> = resolved.files.iter().map(described).collect();
+        let files: Vec<Value> = resolved.files.iter().map(list::file).collect();
         let all = json!({
             "schema": SCHEMA,
             "project": resolved.root.to_string_lossy(),
@@ -50,22 +51,4 @@ fn told(status: &FileStatus) -> String {
         FileStatus::Kept(problem) => format!("faulty, kept as it was: {}", problem.message),
         FileStatus::Failed(problem) => format!("faulty: {}", problem.message),
     }
-}
-
-fn described(file: &FileReport) -> Value {
-    let (status, servers, reason) = match &file.status {
-        FileStatus::Read { servers } => ("read", Some(*servers), None),
-        FileStatus::Absent => ("absent", None, None),
-        FileStatus::Same { of } => ("same", None, Some(of.display().to_string())),
-        FileStatus::Kept(problem) => ("kept", None, Some(problem.to_string())),
-        FileStatus::Failed(problem) => ("failed", None, Some(problem.to_string())),
-    };
-    json!({
-        "path": file.path.to_string_lossy(),
-        "source": file.source.name(),
-        "dialect": file.dialect.name(),
-        "status": status,
-        "servers": servers,
-        "reason": reason,
-    })
 }
