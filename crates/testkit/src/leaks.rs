@@ -154,14 +154,22 @@ fn status(pid: u32, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::net::TcpListener;
     use std::process::{Command, Stdio};
 
     #[test]
     fn a_marked_process_is_found_until_it_has_ended() {
         let leaks = Leaks::new("testkit-leaks-mark-1");
-        let mut child =
-            Command::new("cat").env("MARK", "testkit-leaks-mark-1").stdin(Stdio::piped()).spawn().unwrap();
+        let mut child = Command::new("cat")
+            .env("MARK", "testkit-leaks-mark-1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The environment can be read only once the program itself runs, a little after `spawn` has returned.
+        child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         assert_eq!(leaks.processes()[0].0, child.id());
         let error = leaks.check(Duration::from_millis(10)).unwrap_err();
         assert!(error.to_string().contains("left behind"), "{error}");
