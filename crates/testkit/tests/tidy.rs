@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 /// What each crate may use of the workspace. `testkit` and `bench` may use anything.
-const EDGES: [(&str, &[&str]); 8] = [
+const EDGES: [(&str, &[&str]); 9] = [
     ("secret", &[]),
     ("config", &["secret"]),
     ("wire", &["secret"]),
     ("transport", &["wire", "secret"]),
     ("guard", &["wire", "secret"]),
     ("proxy", &["wire", "transport", "guard", "secret"]),
-    ("cli", &["wire", "transport", "guard", "proxy", "config", "secret"]),
+    ("bridge", &["wire", "transport", "guard", "secret"]),
+    ("cli", &["wire", "transport", "guard", "proxy", "bridge", "config", "secret"]),
     ("xtask", &[]),
 ];
 /// Lines of a file that should not be longer.

@@ -1,0 +1,1 @@
+//! Owns what an agent offers to the bridge, as a trait.

@@ -1,0 +1,1 @@
+//! Owns what decides between an incremental prompt and a new agent. Pure.

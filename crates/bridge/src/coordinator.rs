@@ -1,0 +1,1 @@
+//! Owns the task between the two ports: one event enum, one select.

@@ -1,0 +1,1 @@
+//! Owns the exact times of calls and connections, and their clamps. Pure.

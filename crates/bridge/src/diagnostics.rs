@@ -1,0 +1,1 @@
+//! Owns diagnostic events: typed, with allow-listed fields, off by default. A sink that fails costs nothing.

@@ -1,0 +1,1 @@
+//! Owns what a host offers to the bridge, as a trait.

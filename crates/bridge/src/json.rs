@@ -1,0 +1,98 @@
+//! Owns a JSON value as the bytes it came with: what the bridge carries and does not look into. No numbers change here.
+
+use std::fmt;
+
+use bytes::Bytes;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// A JSON value, byte for byte, in one line. Well-formed by construction.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RawJson(Bytes);
+
+impl RawJson {
+    /// `{}`.
+    pub fn empty_object() -> Self {
+        Self(Bytes::from_static(b"{}"))
+    }
+
+    /// Checks the bytes and keeps them. Raw line breaks, which are white space between tokens, become spaces.
+    pub fn new(bytes: impl Into<Bytes>) -> Result<Self, serde_json::Error> {
+        let bytes = bytes.into();
+        let _: &RawValue = serde_json::from_slice(&bytes)?;
+        if memchr::memchr2(b'\n', b'\r', &bytes).is_none() {
+            return Ok(Self(bytes));
+        }
+        let flat = bytes.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte });
+        Ok(Self(flat.collect::<Vec<u8>>().into()))
+    }
+
+    /// A value that was built here.
+    pub fn of(value: &serde_json::Value) -> Self {
+        Self(value.to_string().into())
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &Bytes {
+        &self.0
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("null")
+    }
+
+    /// The value as a tree, for those who look inside. Numbers beyond 64 bits are rounded in it.
+    pub fn tree(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.0).unwrap_or_default()
+    }
+
+    /// Its first byte decides: the value is an object.
+    pub fn is_object(&self) -> bool {
+        self.0.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
+    }
+}
+
+impl fmt::Debug for RawJson {
+    /// Its length alone: values are arguments and results, which no log shows.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RawJson({} bytes)", self.0.len())
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_slice(&self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Self::new(Bytes::from(raw.get().to_owned().into_bytes())).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_spelling_stay() {
+        let text = r#"{"n":9007199254740993123456789,"e":1e400,"s":"\u00e9"}"#;
+        let json = RawJson::new(text.as_bytes().to_vec()).unwrap();
+        assert_eq!(json.text(), text);
+        assert_eq!(serde_json::to_string(&json).unwrap(), text);
+        let again: RawJson = serde_json::from_str(text).unwrap();
+        assert_eq!(again, json);
+        assert_eq!(format!("{json:?}"), format!("RawJson({} bytes)", text.len()));
+    }
+
+    #[test]
+    fn line_breaks_between_tokens_go_and_bad_bytes_are_refused() {
+        assert_eq!(RawJson::new("{\n\"a\":1\r\n}").unwrap().text(), "{ \"a\":1  }");
+        assert!(RawJson::new("{\"a\":}").is_err());
+        assert!(RawJson::new("1 2").is_err());
+    }
+}

@@ -1,0 +1,1 @@
+//! Owns the MCP names of host tools: pure, injective, in any order of registration the same.

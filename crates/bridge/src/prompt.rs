@@ -1,0 +1,1 @@
+//! Owns the prompts that an agent is sent: bootstrap, incremental, tail guard. Pure.

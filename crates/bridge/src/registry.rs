@@ -1,0 +1,1 @@
+//! Owns the runs of one host session and the listener that they share.

@@ -1,0 +1,1 @@
+//! Owns the text of the debug command. Pure.

@@ -1,0 +1,1 @@
+//! Owns how what a host gave back becomes an MCP result. Pure.

@@ -1,0 +1,1 @@
+//! Owns one run: snapshot, endpoint, calls, and its end.
