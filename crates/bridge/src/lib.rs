@@ -32,12 +32,12 @@ mod tool;
 
 pub use agent_port::{
     Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, Image,
-    InlineServer, McpTimeouts, SafetyOption, ToolActivity, ToolStage, Usage,
+    InlineServer, McpTimeouts, SafetyOption, Usage,
 };
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 pub use error::BridgeError;
 pub use host_port::{
-    AssistantBlock, AssistantMessage, HostEvent, HostPort, NoticeLevel, StopReason, ToolCall, TurnEvent,
+    AssistantBlock, AssistantMessage, HostEvent, HostPort, NoticeLevel, StopReason, ToolCall, TurnEvent, TurnRequest,
 };
 pub use json::RawJson;
 pub use live::{Emit, LiveItem, LiveQueue, Pace, Poll};
