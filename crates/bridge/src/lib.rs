@@ -34,4 +34,5 @@ pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 pub use error::BridgeError;
 pub use json::RawJson;
 pub use profile::Profile;
+pub use scrub::Scrubber;
 pub use tool::{HostTool, HostTools, Provenance};
