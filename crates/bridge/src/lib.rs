@@ -33,5 +33,14 @@ mod tool;
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 pub use error::BridgeError;
 pub use json::RawJson;
+pub use manifest::{ManifestOptions, manifest};
+pub use naming::Naming;
 pub use profile::Profile;
+pub use report::{ReportInput, ReportedRun, report};
+pub use settings::{
+    AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings,
+    HostMode, LocalSettings, McpSettings, ModelSettings, NativeDisplay, SdkEventSettings, SettingChange,
+    Settings, TaskPresentation, ToolSettings, Warning, settings_path,
+};
+pub use snapshot::{ExposedTool, HiddenReason, HiddenTool, OddSchema, Snapshot, SurfaceOptions};
 pub use tool::{HostTool, HostTools, Provenance};
