@@ -31,7 +31,16 @@ mod snapshot;
 mod tool;
 
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
+pub use continuity::{Cause, Continuity, Decision, Fingerprint, PoolKey, PoolMember, Situation, Step};
 pub use error::BridgeError;
 pub use json::RawJson;
 pub use profile::Profile;
+pub use prompt::{
+    Block, Digest, HostSystem, InstructionFile, InstructionLayer, Message, MessageBody, Prompt, PromptImage,
+    PromptInput, SystemOptions, SystemPart, SystemPartKind, bootstrap, estimate, incremental,
+};
+pub use skills::{
+    Activation, ActivationDetails, Catalogue, Skill, SkillError, SkillList, Skills, ToolConditions, activate,
+    is_tool_active, skill_tool,
+};
 pub use tool::{HostTool, HostTools, Provenance};
