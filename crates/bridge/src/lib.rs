@@ -31,7 +31,7 @@ mod snapshot;
 mod tool;
 
 pub use agent_port::{
-    Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, Image,
+    Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt,
     InlineServer, McpTimeouts, SafetyOption, Usage,
 };
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
@@ -40,6 +40,7 @@ pub use diagnostics::{
     CallFields, DiagnosticSink, Diagnostics, DiagnosticsConfig, Event as DiagnosticEvent,
     EventKind as DiagnosticKind, SkipReason,
 };
+pub use continuity::{Cause, Continuity, Decision, Fingerprint, PoolKey, PoolMember, Situation, Step};
 pub use error::BridgeError;
 pub use host_port::{
     AssistantBlock, AssistantMessage, HostEvent, HostPort, NoticeLevel, StopReason, ToolCall, TurnEvent, TurnRequest,
@@ -59,4 +60,12 @@ pub use settings::{
     Settings, TaskPresentation, ToolSettings, Warning, settings_path,
 };
 pub use snapshot::{ExposedTool, HiddenReason, HiddenTool, OddSchema, Snapshot, SurfaceOptions};
+pub use prompt::{
+    Block, Digest, HostSystem, InstructionFile, InstructionLayer, Message, MessageBody, Prompt, PromptImage,
+    PromptInput, SystemOptions, SystemPart, SystemPartKind, bootstrap, estimate, incremental,
+};
+pub use skills::{
+    Activation, ActivationDetails, Catalogue, Skill, SkillError, SkillList, Skills, ToolConditions, activate,
+    is_tool_active, skill_tool,
+};
 pub use tool::{HostTool, HostTools, Provenance};
