@@ -34,5 +34,9 @@ pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 pub use error::BridgeError;
 pub use json::RawJson;
 pub use profile::Profile;
+pub use replay::{
+    Activity, AgentToolEvent, Card, CardBlock, Details, OutputStream, Records, Refusal, ReplayContext,
+    Replayed, Route, TaskPresentation, ToolActivity, ToolStatus,
+};
 pub use scrub::Scrubber;
 pub use tool::{HostTool, HostTools, Provenance};
