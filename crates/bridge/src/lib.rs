@@ -49,6 +49,10 @@ pub use json::RawJson;
 pub use live::{Emit, LiveItem, LiveQueue, Pace, Poll};
 pub use profile::Profile;
 pub use run::{Binding, CallSink, Facts, Progress, Run, Settlement};
+pub use replay::{
+    Activity, AgentToolEvent, Card, CardBlock, Details, OutputStream, Records, Refusal, ReplayContext,
+    Replayed, Route, TaskPresentation, ToolActivity, ToolStatus,
+};
 pub use scrub::Scrubber;
 pub use manifest::{ManifestOptions, manifest};
 pub use naming::Naming;
