@@ -35,6 +35,11 @@ pub use agent_port::{
     InlineServer, McpTimeouts, SafetyOption, ToolActivity, ToolStage, Usage,
 };
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
+pub use deadline::{DeadlineWarning, Deadlines};
+pub use diagnostics::{
+    CallFields, DiagnosticSink, Diagnostics, DiagnosticsConfig, Event as DiagnosticEvent,
+    EventKind as DiagnosticKind, SkipReason,
+};
 pub use error::BridgeError;
 pub use host_port::{
     AssistantBlock, AssistantMessage, HostEvent, HostPort, NoticeLevel, StopReason, ToolCall, TurnEvent,
@@ -42,9 +47,11 @@ pub use host_port::{
 pub use json::RawJson;
 pub use live::{Emit, LiveItem, LiveQueue, Pace, Poll};
 pub use profile::Profile;
+pub use run::{Binding, CallSink, Facts, Progress, Run, Settlement};
 pub use scrub::Scrubber;
 pub use manifest::{ManifestOptions, manifest};
 pub use naming::Naming;
+pub use registry::{Bridge, BridgeConfig};
 pub use report::{ReportInput, ReportedRun, report};
 pub use settings::{
     AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings,
