@@ -46,13 +46,13 @@ pub use host_port::{
 };
 pub use json::RawJson;
 pub use live::{Emit, LiveItem, LiveQueue, Pace, Poll};
-pub use profile::Profile;
-pub use run::{Binding, CallSink, Facts, Progress, Run, Settlement};
-pub use scrub::Scrubber;
 pub use manifest::{ManifestOptions, manifest};
 pub use naming::Naming;
+pub use profile::Profile;
 pub use registry::{Bridge, BridgeConfig};
 pub use report::{ReportInput, ReportedRun, report};
+pub use run::{Binding, CallSink, Facts, Progress, Run, Settlement};
+pub use scrub::Scrubber;
 pub use settings::{
     AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings,
     HostMode, LocalSettings, McpSettings, ModelSettings, NativeDisplay, SdkEventSettings, SettingChange,
