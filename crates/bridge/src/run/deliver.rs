@@ -18,14 +18,23 @@ impl Run {
         self.pump();
     }
 
+    /// Ends one that its client gave up, and tells the host what it is to be told.
+    pub(super) fn give_up(&self, ended: Option<Ended<Arc<Slot>>>) {
+        if let Some(ended) = ended {
+            ended.reply.end(Update::GivenUp);
+            self.ended(&ended, |call| EventKind::RequestRejected(call, RejectionKind::Cancelled));
+        }
+        self.pump();
+    }
+
     /// Rejects all of them as cancelled, and tells the host what it is to be told.
     pub(super) fn reject_all(&self, ended: Vec<Ended<Arc<Slot>>>, reason: &str) {
         if !ended.is_empty() {
             let queued_count = ended.iter().filter(|ended| ended.queued).count();
             let cancelled_request_count = ended.len();
-            self.0.diagnostics.emit(|| {
-                self.event(EventKind::RunCancelled { queued_count, cancelled_request_count })
-            });
+            self.0
+                .diagnostics
+                .emit(|| self.event(EventKind::RunCancelled { queued_count, cancelled_request_count }));
         }
         for ended in ended {
             self.end_with(Some(ended), RejectionKind::Cancelled, reason);

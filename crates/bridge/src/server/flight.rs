@@ -70,10 +70,10 @@ impl Call {
                 return (Item::Note(note.concat().into()), Some(Flight::new(self.next())));
             }
             Update::Result(ready) => Item::Answer(call_result(&self.id, &ready, self.modern)),
+            Update::GivenUp => Item::Nothing,
             Update::Rejected(rejection) => {
                 Item::Answer(message::error(&self.id, UPSTREAM_ERROR, &rejection.reason))
             }
-            Update::GivenUp => Item::Nothing,
         };
         self.landed = true;
         (item, None)
