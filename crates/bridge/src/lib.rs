@@ -34,4 +34,5 @@ pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 pub use error::BridgeError;
 pub use json::RawJson;
 pub use profile::Profile;
+pub use protocol::{PROTOCOL_VERSION, host_protocol_schema};
 pub use tool::{HostTool, HostTools, Provenance};
