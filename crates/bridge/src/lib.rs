@@ -30,9 +30,18 @@ mod skills;
 mod snapshot;
 mod tool;
 
+pub use agent_port::{
+    Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, Image,
+    InlineServer, McpTimeouts, SafetyOption, ToolActivity, ToolStage, Usage,
+};
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 pub use error::BridgeError;
+pub use host_port::{
+    AssistantBlock, AssistantMessage, HostEvent, HostPort, NoticeLevel, StopReason, ToolCall, TurnEvent,
+};
 pub use json::RawJson;
+pub use live::{Emit, LiveItem, LiveQueue, Pace, Poll};
 pub use profile::Profile;
 pub use protocol::{PROTOCOL_VERSION, host_protocol_schema};
+pub use scrub::Scrubber;
 pub use tool::{HostTool, HostTools, Provenance};

@@ -59,7 +59,8 @@ impl Fault {
     /// A member of the params is wrong; `wanted` says what was.
     pub(super) fn field(field: &str, wanted: &str) -> Self {
         let named = if field.is_empty() { "params".to_owned() } else { format!("params.{field}") };
-        Self::new(Self::PARAMS, format!("{named}: {wanted}")).with(json!({ "field": field, "wanted": wanted }))
+        Self::new(Self::PARAMS, format!("{named}: {wanted}"))
+            .with(json!({ "field": field, "wanted": wanted }))
     }
 
     /// There is no such thing.
@@ -140,14 +141,12 @@ mod tests {
 
     #[test]
     fn raw_members_keep_their_bytes() {
-        let params =
-            RawJson::new(r#"{"tools":[{"name":"a","parameters":{"maximum":1e400,"x":12345678901234567890123}}]}"#)
-                .unwrap();
+        let params = RawJson::new(
+            r#"{"tools":[{"name":"a","parameters":{"maximum":1e400,"x":12345678901234567890123}}]}"#,
+        )
+        .unwrap();
         let declared: DeclareTools = read(Some(&params)).unwrap();
-        assert_eq!(
-            declared.tools[0].parameters.text(),
-            r#"{"maximum":1e400,"x":12345678901234567890123}"#
-        );
+        assert_eq!(declared.tools[0].parameters.text(), r#"{"maximum":1e400,"x":12345678901234567890123}"#);
     }
 
     #[test]

@@ -65,7 +65,11 @@ pub(super) fn read_line(line: &[u8]) -> Result<Incoming, Box<BadLine>> {
     }
     let envelope: Envelope<'_> = serde_json::from_str(line).map_err(|error| {
         if error.is_data() {
-            return bad(null(), Fault::INVALID_REQUEST, "a message is an object with members of JSON-RPC 2.0");
+            return bad(
+                null(),
+                Fault::INVALID_REQUEST,
+                "a message is an object with members of JSON-RPC 2.0",
+            );
         }
         bad(null(), Fault::PARSE, "the line is not JSON in UTF-8")
     })?;
@@ -92,7 +96,8 @@ pub(super) fn read_line(line: &[u8]) -> Result<Incoming, Box<BadLine>> {
     let method: String = serde_json::from_str(method.get())
         .map_err(|_| bad(owner(), Fault::INVALID_REQUEST, "method: a string is wanted"))?;
     let params = envelope.params.map(|raw| RawJson::new(raw.get().as_bytes().to_vec()));
-    let params = params.transpose().map_err(|_| bad(owner(), Fault::PARSE, "the line is not JSON in UTF-8"))?;
+    let params =
+        params.transpose().map_err(|_| bad(owner(), Fault::PARSE, "the line is not JSON in UTF-8"))?;
     if params.as_ref().is_some_and(|params| !params.is_object()) {
         return Err(bad(owner(), Fault::PARAMS, "params: an object is wanted"));
     }
@@ -108,7 +113,8 @@ pub(super) fn answer(id: &Id, result: &impl Serialize) -> Bytes {
     match serde_json::to_writer(&mut line, result) {
         Ok(()) => line.push(b'}'),
         Err(error) => {
-            line = Fault::new(Fault::INTERNAL, format!("the answer cannot be written: {error}")).line(id.raw());
+            line =
+                Fault::new(Fault::INTERNAL, format!("the answer cannot be written: {error}")).line(id.raw());
         }
     }
     line.into()

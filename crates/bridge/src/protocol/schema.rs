@@ -8,12 +8,14 @@ use super::fault::Fault;
 use super::{PROTOCOL_VERSION, answers, requests};
 
 /// Where the schema is published.
-const ID: &str = "https://raw.githubusercontent.com/toolway/toolway/main/docs/schema/host-protocol.schema.json";
+const ID: &str =
+    "https://raw.githubusercontent.com/toolway/toolway/main/docs/schema/host-protocol.schema.json";
 
 /// The JSON Schema (draft 2020-12) of every line of the protocol for hosts. `$defs` has `request METHOD`, `result METHOD`
 /// and `notification METHOD`.
 pub fn host_protocol_schema() -> Value {
-    let mut schema = Schema { generator: SchemaSettings::draft2020_12().into_generator(), ..Schema::default() };
+    let mut schema =
+        Schema { generator: SchemaSettings::draft2020_12().into_generator(), ..Schema::default() };
     schema.methods();
     schema.notifications();
     schema.root()
