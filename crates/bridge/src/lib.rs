@@ -44,4 +44,14 @@ pub use live::{Emit, LiveItem, LiveQueue, Pace, Poll};
 pub use profile::Profile;
 pub use protocol::{PROTOCOL_VERSION, host_protocol_schema};
 pub use scrub::Scrubber;
+pub use manifest::{ManifestOptions, manifest};
+pub use naming::Naming;
+pub use profile::Profile;
+pub use report::{ReportInput, ReportedRun, report};
+pub use settings::{
+    AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings,
+    HostMode, LocalSettings, McpSettings, ModelSettings, NativeDisplay, SdkEventSettings, SettingChange,
+    Settings, TaskPresentation, ToolSettings, Warning, settings_path,
+};
+pub use snapshot::{ExposedTool, HiddenReason, HiddenTool, OddSchema, Snapshot, SurfaceOptions};
 pub use tool::{HostTool, HostTools, Provenance};
