@@ -43,6 +43,10 @@ pub use json::RawJson;
 pub use live::{Emit, LiveItem, LiveQueue, Pace, Poll};
 pub use profile::Profile;
 pub use protocol::{PROTOCOL_VERSION, host_protocol_schema};
+pub use replay::{
+    Activity, AgentToolEvent, Card, CardBlock, Details, OutputStream, Records, Refusal, ReplayContext,
+    Replayed, Route, TaskPresentation, ToolActivity, ToolStatus,
+};
 pub use scrub::Scrubber;
 pub use manifest::{ManifestOptions, manifest};
 pub use naming::Naming;
