@@ -32,12 +32,17 @@ mod tool;
 
 pub use agent_port::{
     Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, Image,
-    InlineServer, McpTimeouts, SafetyOption, ToolActivity, ToolStage, Usage,
+    InlineServer, McpTimeouts, SafetyOption, Usage,
 };
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
+pub use deadline::{DeadlineWarning, Deadlines};
+pub use diagnostics::{
+    CallFields, DiagnosticSink, Diagnostics, DiagnosticsConfig, Event as DiagnosticEvent,
+    EventKind as DiagnosticKind, SkipReason,
+};
 pub use error::BridgeError;
 pub use host_port::{
-    AssistantBlock, AssistantMessage, HostEvent, HostPort, NoticeLevel, StopReason, ToolCall, TurnEvent,
+    AssistantBlock, AssistantMessage, HostEvent, HostPort, NoticeLevel, StopReason, ToolCall, TurnEvent, TurnRequest,
 };
 pub use json::RawJson;
 pub use live::{Emit, LiveItem, LiveQueue, Pace, Poll};
@@ -47,10 +52,11 @@ pub use replay::{
     Activity, AgentToolEvent, Card, CardBlock, Details, OutputStream, Records, Refusal, ReplayContext,
     Replayed, Route, TaskPresentation, ToolActivity, ToolStatus,
 };
+pub use run::{Binding, CallSink, Facts, Progress, Run, Settlement};
 pub use scrub::Scrubber;
 pub use manifest::{ManifestOptions, manifest};
 pub use naming::Naming;
-pub use profile::Profile;
+pub use registry::{Bridge, BridgeConfig};
 pub use report::{ReportInput, ReportedRun, report};
 pub use settings::{
     AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings,

@@ -28,6 +28,7 @@ use tokio_util::task::TaskTracker;
 use toolway_guard::Guard;
 use toolway_secret::Secret;
 
+use crate::agent_port::InlineServer;
 use crate::call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 use crate::calls::{Calls, Ids, MOST_CALLS, NewCall, Origin, cancelled};
 use crate::deadline::Deadlines;
@@ -74,15 +75,6 @@ pub struct Facts {
     pub listed: u64,
     /// Calls that came for a tool of the run.
     pub called: u64,
-}
-
-/// The run's MCP server, as an agent is given it.
-#[derive(Debug, Clone)]
-pub struct McpServer {
-    /// Its key among the agent's servers.
-    pub key: &'static str,
-    /// Its address, of type `http`. Whoever has it can call the host's tools.
-    pub url: Secret,
 }
 
 /// What became of a request to call a tool.
@@ -219,8 +211,8 @@ impl Run {
     }
 
     /// What the agent is given to reach it.
-    pub fn server(&self) -> McpServer {
-        McpServer { key: self.0.profile.server_key, url: self.0.url.clone() }
+    pub fn server(&self) -> InlineServer {
+        InlineServer { key: self.0.profile.server_key, url: self.0.url.clone() }
     }
 
     /// What it exposes.
@@ -273,6 +265,16 @@ impl Run {
         let [connected, listed, called] =
             [connected, listed, called].map(|count| count.load(Ordering::Relaxed));
         Facts { exposed: snapshot.exposed().len(), connected, listed, called }
+    }
+
+    /// Tells diagnostics that it is there.
+    pub(crate) fn announce(&self) {
+        self.0.diagnostics.emit(|| self.event(EventKind::RunCreated));
+        self.0.diagnostics.emit(|| {
+            let tools = self.0.snapshot.exposed().iter();
+            let pairs = tools.map(|tool| (tool.tool.name.clone(), tool.mcp_name.clone())).collect();
+            self.event(EventKind::ToolsExposed { pairs })
+        });
     }
 
     /// A client introduced itself.
