@@ -349,7 +349,13 @@ impl Run {
     pub(crate) fn cancel_request(&self, origin: Origin) {
         let reason = "the client cancelled the request";
         let ended = self.lock().calls.cancel_request(Instant::now(), origin, reason);
-        self.reject(ended, RejectionKind::Cancelled, reason);
+        self.give_up(ended);
+    }
+
+    /// As [`Run::cancel_request`], by the host's id.
+    fn cancelled_by_client(&self, id: &CallId, reason: &str) {
+        let ended = self.lock().calls.cancel(id, reason);
+        self.give_up(ended);
     }
 
     /// The host tells how far a call is. It moves no deadline.
@@ -375,13 +381,9 @@ impl Run {
 
     /// The host's own abort signal ended a call: the agent is told so, and the sink is told to stop it.
     pub fn abort(&self, id: &CallId, reason: &str) -> Settlement {
-        self.give_up(id, RejectionKind::Cancelled, reason)
-    }
-
-    fn give_up(&self, id: &CallId, kind: RejectionKind, reason: &str) -> Settlement {
         let ended = self.lock().calls.cancel(id, reason);
         let found = if ended.is_some() { Settlement::Delivered } else { Settlement::Unknown };
-        self.reject(ended, kind, reason);
+        self.reject(ended, RejectionKind::Cancelled, reason);
         found
     }
 

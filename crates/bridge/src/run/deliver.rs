@@ -18,6 +18,15 @@ impl Run {
         self.pump();
     }
 
+    /// Ends one that its client gave up, and tells the host what it is to be told.
+    pub(super) fn give_up(&self, ended: Option<Ended<Arc<Slot>>>) {
+        if let Some(ended) = ended {
+            ended.reply.end(Update::GivenUp);
+            self.ended(&ended, |call| EventKind::RequestRejected(call, RejectionKind::Cancelled));
+        }
+        self.pump();
+    }
+
     /// Rejects all of them as cancelled, and tells the host what it is to be told.
     pub(super) fn reject_all(&self, ended: Vec<Ended<Arc<Slot>>>, reason: &str) {
         if !ended.is_empty() {

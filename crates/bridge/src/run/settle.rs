@@ -86,15 +86,15 @@ impl Run {
 }
 
 /// A result as the guard lets it pass: unchanged, or saved and previewed.
-fn guarded(guard: &Guard, call: &CallInfo, result: Bytes) -> Bytes {
-    let mut message = Vec::with_capacity(HEAD.len() + result.len() + 1);
+fn guarded(guard: &Guard, call: &CallInfo, made: Bytes) -> Bytes {
+    let mut message = Vec::with_capacity(HEAD.len() + made.len() + 1);
     message.extend_from_slice(HEAD);
-    message.extend_from_slice(&result);
+    message.extend_from_slice(&made);
     message.push(b'}');
     let mut scanner = Scanner::new();
-    let Verdict::Message(envelope) = scanner.whole(&message) else { return result };
-    let Action::Replace { shape, limit } = guard.action(&envelope, Some(call)) else { return result };
-    drop(result);
+    let Verdict::Message(envelope) = scanner.whole(&message) else { return made };
+    let Action::Replace { shape, limit } = guard.action(&envelope, Some(call)) else { return made };
+    drop(made);
     let replaced = guard.replace(&envelope, Some(call), shape, limit, &mut Body::Memory(&message));
     let message = replaced.unwrap_or(message);
     let mut scanner = Scanner::new();
@@ -106,6 +106,6 @@ fn guarded(guard: &Guard, call: &CallInfo, result: Bytes) -> Bytes {
     let message = Bytes::from(message);
     match span.filter(|span| span.end <= message.len()) {
         Some(span) => message.slice(span),
-        None => crate::result::error("the result was too large, and could not be made smaller"),
+        None => result::error("the result was too large, and could not be made smaller"),
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Run;
 use super::progress::{Meter, Progress};
-use crate::call::{CallId, Rejection, RejectionKind};
+use crate::call::{CallId, Rejection};
 use crate::json::RawJson;
 
 /// Progress that waits to be sent. Older progress gives way to newer.
@@ -27,6 +27,8 @@ pub(crate) enum Update {
     Result(Bytes),
     /// There is no result. Nothing follows.
     Rejected(Rejection),
+    /// The client itself cancelled the request, and is owed nothing. Nothing follows.
+    GivenUp,
 }
 
 /// Where an answer is put, and taken from.
@@ -151,6 +153,6 @@ impl Waiter {
 
     /// The client gave the call up.
     pub(crate) fn cancel(&self, reason: &str) {
-        self.run.give_up(&self.id, RejectionKind::Cancelled, reason);
+        self.run.cancelled_by_client(&self.id, reason);
     }
 }
