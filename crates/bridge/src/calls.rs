@@ -156,7 +156,7 @@ impl<W> Calls<W> {
             return Err(cancelled(reason));
         }
         if cancelled_before {
-            return Err(cancelled("the client cancelled the request"));
+            return Err(cancelled(CLIENT_CANCELLED));
         }
         if self.handler == Handler::Gone {
             return Err(cancelled(NO_LIVE_RUN));
@@ -285,6 +285,11 @@ impl<W> Calls<W> {
         self.cancel_where(reason, |_| true)
     }
 
+    /// Every call of a session is given up.
+    pub(crate) fn cancel_session(&mut self, session: u64, reason: &str) -> Vec<Ended<W>> {
+        self.cancel_where(reason, |entry| entry.origin.session == session)
+    }
+
     /// Every call of a tool is given up.
     pub(crate) fn cancel_tool(&mut self, tool: usize, reason: &str) -> Vec<Ended<W>> {
         self.cancel_where(reason, |entry| entry.tool == tool && entry.stage != Stage::Settling)
@@ -349,6 +354,8 @@ impl<W> Calls<W> {
 }
 
 /// Why calls are refused while nobody takes them.
+/// Why a call ends that its own client has given up: no answer is owed to it.
+pub(crate) const CLIENT_CANCELLED: &str = "the client cancelled the request";
 pub(crate) const NO_LIVE_RUN: &str = "no active live run: the host takes no calls for this agent now";
 
 pub(crate) fn cancelled(reason: &str) -> Rejection {

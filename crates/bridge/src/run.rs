@@ -347,7 +347,7 @@ impl Run {
 
     /// The client cancels its request. One that it never made is of no consequence.
     pub(crate) fn cancel_request(&self, origin: Origin) {
-        let reason = "the client cancelled the request";
+        let reason = crate::calls::CLIENT_CANCELLED;
         let ended = self.lock().calls.cancel_request(Instant::now(), origin, reason);
         self.give_up(ended);
     }
@@ -356,6 +356,12 @@ impl Run {
     fn cancelled_by_client(&self, id: &CallId, reason: &str) {
         let ended = self.lock().calls.cancel(id, reason);
         self.give_up(ended);
+    }
+
+    /// The client ended its session: nobody is left whom its calls could be answered to.
+    pub(crate) fn cancel_session(&self, session: u64, reason: &str) {
+        let ended = self.lock().calls.cancel_session(session, reason);
+        self.reject_all(ended, reason);
     }
 
     /// The host tells how far a call is. It moves no deadline.

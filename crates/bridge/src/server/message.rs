@@ -31,7 +31,10 @@ pub(super) struct Message {
 pub(super) enum Content {
     One(Message),
     /// A batch; `strangers` of its members are no messages.
-    Batch { messages: Vec<Message>, strangers: usize },
+    Batch {
+        messages: Vec<Message>,
+        strangers: usize,
+    },
     /// Nothing that could be answered but with this error.
     Bad(Vec<u8>),
 }
@@ -48,7 +51,9 @@ pub(super) fn read(bytes: &Bytes) -> Content {
         }
         Verdict::Blank => bad(PARSE_ERROR, "the body is empty"),
         Verdict::NotJson(error) => bad(PARSE_ERROR, &format!("the body is no JSON: {error}")),
-        Verdict::NotRpc(reason) => bad(INVALID_REQUEST, &format!("the body is no JSON-RPC 2.0 message: {reason}")),
+        Verdict::NotRpc(reason) => {
+            bad(INVALID_REQUEST, &format!("the body is no JSON-RPC 2.0 message: {reason}"))
+        }
     });
     let odd = match &content {
         Content::One(message) => !message.is_strict(),
@@ -82,26 +87,25 @@ impl Message {
     pub(super) fn fault(&self) -> Option<Vec<u8>> {
         let text = match (self.envelope.kind(), self.envelope.id_field()) {
             (Kind::Stranger | Kind::Fault, _) => "this is no JSON-RPC 2.0 message",
-            (Kind::Request, IdField::WrongType | IdField::TooLong) => "the id is no string and no number, or too long",
-            (Kind::Request, IdField::Value(id)) if id.raw() == b"null" => "the id of a request is not null in MCP",
+            (Kind::Request, IdField::WrongType | IdField::TooLong) => {
+                "the id is no string and no number, or too long"
+            }
+            (Kind::Request, IdField::Value(id)) if id.raw() == b"null" => {
+                "the id of a request is not null in MCP"
+            }
             _ => return None,
         };
         Some(error_response(b"null", INVALID_REQUEST, text, None))
     }
 
-    /// `params.arguments` as the host gets them: the bytes of an object, or `{}`.
-    pub(super) fn arguments(&self) -> RawJson {
-        self.member("arguments").map(RawJson::scanned).filter(RawJson::is_object).unwrap_or_else(RawJson::empty_object)
+    /// `params.arguments`, byte for byte.
+    pub(super) fn arguments(&self) -> Option<RawJson> {
+        self.member("arguments").map(RawJson::scanned)
     }
 
     /// `params.cursor` is there and not `null`.
     pub(super) fn has_cursor(&self) -> bool {
         self.member("cursor").is_some_and(|raw| raw.as_ref() != b"null")
-    }
-
-    /// `params.reason`, as it was written.
-    pub(super) fn reason(&self) -> Option<String> {
-        serde_json::from_slice(&self.member("reason")?).ok()
     }
 
     /// `params._meta.progressToken`, where it is a string or a number.
@@ -112,7 +116,8 @@ impl Message {
 
     fn member(&self, name: &str) -> Option<Bytes> {
         let params = range(self.envelope.params_span()?)?;
-        let found = members(&self.bytes, params).filter(|member| is_named(&self.bytes, member, name)).last()?;
+        let found =
+            members(&self.bytes, params).filter(|member| is_named(&self.bytes, member, name)).last()?;
         Some(self.bytes.slice(found.value))
     }
 }
