@@ -40,6 +40,7 @@ pub use diagnostics::{
     CallFields, DiagnosticSink, Diagnostics, DiagnosticsConfig, Event as DiagnosticEvent,
     EventKind as DiagnosticKind, SkipReason,
 };
+pub use continuity::{Cause, Continuity, Decision, Fingerprint, PoolKey, PoolMember, Situation, Step};
 pub use error::BridgeError;
 pub use host_port::{
     AssistantBlock, AssistantMessage, HostEvent, HostPort, NoticeLevel, StopReason, ToolCall, TurnEvent, TurnRequest,
@@ -64,4 +65,12 @@ pub use settings::{
     Settings, TaskPresentation, ToolSettings, Warning, settings_path,
 };
 pub use snapshot::{ExposedTool, HiddenReason, HiddenTool, OddSchema, Snapshot, SurfaceOptions};
+pub use prompt::{
+    Block, Digest, HostSystem, InstructionFile, InstructionLayer, Message, MessageBody, Prompt, PromptImage,
+    PromptInput, SystemOptions, SystemPart, SystemPartKind, bootstrap, estimate, incremental,
+};
+pub use skills::{
+    Activation, ActivationDetails, Catalogue, Skill, SkillError, SkillList, Skills, ToolConditions, activate,
+    is_tool_active, skill_tool,
+};
 pub use tool::{HostTool, HostTools, Provenance};
