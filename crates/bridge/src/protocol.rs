@@ -2,13 +2,28 @@
 //! it knows neither stdin nor stdout.
 
 mod answers;
+mod calls;
+mod connection;
+mod dispatch;
+mod display;
 mod fault;
+mod inbox;
+mod lines;
 mod message;
+mod opening;
+mod outbox;
 mod place;
+mod prompts;
+mod reports;
 mod requests;
 mod schema;
+mod server;
+mod session;
+mod settings_shown;
 
+pub use connection::HostProtocolConfig;
 pub use schema::host_protocol_schema;
+pub use server::{HostEnding, serve_host};
 
 /// The version of the protocol that is spoken here.
 pub const PROTOCOL_VERSION: u32 = 1;

@@ -173,8 +173,10 @@ pub(crate) struct ExposedShown {
 pub(crate) struct HiddenShown {
     /// Its real name.
     pub(crate) tool: String,
-    /// Why.
-    pub(crate) reason: String,
+    /// Why, as a word.
+    pub(crate) reason: &'static str,
+    /// Why, for people.
+    pub(crate) text: String,
 }
 
 /// The answer to `call/result` and `call/fail`.
@@ -267,8 +269,8 @@ pub(crate) struct SkillActivated {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DiagnosticShown {
-    /// Of which session.
-    pub(crate) session: String,
+    /// Of which session, where it is about a run.
+    pub(crate) session: Option<String>,
     /// The event.
     pub(crate) event: Value,
     /// How many were left out before it, because the host read too slowly.
@@ -289,11 +291,11 @@ pub(crate) struct Closing {
 pub(crate) struct FactsShown {
     /// Tools that the agent may call.
     pub(crate) exposed: usize,
-    /// A client has finished the handshake.
-    pub(crate) connected: bool,
-    /// A client has read the list of tools.
-    pub(crate) listed: bool,
-    /// Calls that came.
+    /// How often a client has introduced itself.
+    pub(crate) connected: u64,
+    /// How often a client has read the list of tools.
+    pub(crate) listed: u64,
+    /// How many calls came.
     pub(crate) called: u64,
 }
 
@@ -317,4 +319,42 @@ pub(crate) struct ManifestShown {
     pub(crate) text: String,
     /// The names that can be called: those of `tools/list`.
     pub(crate) names: Vec<String>,
+}
+
+/// The answer to `prompt/next`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PromptShown {
+    /// `bootstrap`: everything. `incremental`: what is new.
+    pub(crate) kind: &'static str,
+    /// The agent that was sent prompts so far must not be used any more.
+    pub(crate) new_agent: bool,
+    /// Why everything is sent.
+    pub(crate) reason: Option<String>,
+    /// The text.
+    pub(crate) text: String,
+    /// The images of the latest user message.
+    pub(crate) images: Vec<ImageShown>,
+    /// Messages that are left out because of the budget.
+    pub(crate) omitted_messages: usize,
+    /// For `prompt/sent`.
+    pub(crate) ticket: u64,
+}
+
+/// An image that goes along with a prompt.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ImageShown {
+    /// Base64.
+    pub(crate) data: String,
+    /// Its media type.
+    pub(crate) mime_type: String,
+}
+
+/// The answer to `prompt/section`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SectionShown {
+    /// The text; empty where there is none.
+    pub(crate) text: String,
 }

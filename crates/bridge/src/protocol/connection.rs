@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use toolway_guard::Guard;
 use toolway_wire::Id;
 
-use super::answers::Closing;
+use super::answers::{Closing, Ended};
 use super::display::Display;
 use super::fault::Fault;
 use super::inbox::Inbox;
@@ -113,6 +113,8 @@ pub(super) enum Outcome {
     Answer(Result<Box<dyn Answer>, Fault>),
     /// A run is open, or not.
     Opened(Box<Opening>),
+    /// Runs are closed.
+    Closed { runs: Vec<String>, rejected_calls: usize },
     /// The settings of a session are to be shown, after they were written.
     Written { session: String, written: Result<(), Fault> },
     /// A skill was activated: what the host is told.
@@ -192,6 +194,12 @@ impl Connection {
             Outcome::Written { session, written } => {
                 written.and_then(|()| self.settings_shown(&session)).map(|shown| Box::new(shown) as Box<dyn Answer>)
             }
+            Outcome::Closed { runs, rejected_calls } => {
+                // What their end has told comes before it.
+                self.on_arrivals(Instant::now());
+                self.runs.retain(|id, _| !runs.contains(id));
+                Ok(Box::new(Ended { rejected_calls }) as Box<dyn Answer>)
+            }
             Outcome::Activated(activated) => return self.notify("skill/activated", &*activated),
             Outcome::Shutdown => return,
         };
@@ -214,6 +222,13 @@ impl Connection {
 
     pub(super) fn notify(&mut self, method: &str, params: &impl Serialize) {
         self.outbox.push(notification(method, params));
+    }
+
+    /// `shutdown` is answered when everything has ended.
+    pub(super) fn answer_shutdown(&mut self) {
+        if let Some(id) = self.shutdown.take() {
+            self.respond(id.as_ref(), Ok(Box::new(super::answers::Done {})));
+        }
     }
 
     /// The last words.
@@ -244,5 +259,13 @@ impl Connection {
 
     pub(super) fn run_mut(&mut self, id: &str) -> Result<&mut LiveRun, Fault> {
         self.runs.get_mut(id).ok_or_else(|| Fault::unknown("run", id))
+    }
+}
+
+impl Connection {
+    /// The run, if it is of this session.
+    pub(super) fn run_of(&self, session: &str, id: &str) -> Result<&LiveRun, Fault> {
+        let live = self.run(id)?;
+        if live.session == session { Ok(live) } else { Err(Fault::unknown("run", id)) }
     }
 }

@@ -2,15 +2,20 @@
 //! Bounded: what the host does not take in time is refused there and then.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::call::{CallId, HostCall};
+use crate::diagnostics::{DiagnosticSink, Event};
 use crate::run::CallSink;
 
 /// Calls that the host has not read of.
 const MOST_CALLS: usize = 4096;
+/// Diagnostics that nobody has looked at.
+const MOST_DIAGNOSTICS: usize = 1024;
 /// Bytes of their arguments.
 const MOST_BYTES: usize = 64 << 20;
 
@@ -21,6 +26,8 @@ pub(super) enum Arrival {
     Started { run: Arc<str>, call: HostCall },
     /// A call is over, and not by the host.
     Cancelled { run: Arc<str>, call: CallId, reason: String },
+    /// Something happened to a run or to a call.
+    Diagnostic(Value),
 }
 
 /// What the runs have told, in order.
@@ -36,6 +43,7 @@ struct State {
     /// Calls that the host has not been told of, wherever they wait.
     calls: usize,
     bytes: usize,
+    diagnostics: usize,
 }
 
 impl Inbox {
@@ -46,7 +54,9 @@ impl Inbox {
 
     /// All that is there.
     pub(super) fn take(&self) -> VecDeque<Arrival> {
-        std::mem::take(&mut self.lock().arrivals)
+        let mut state = self.lock();
+        state.diagnostics = 0;
+        std::mem::take(&mut state.arrivals)
     }
 
     /// The host was told of this call, or will never be: its place is free.
@@ -76,8 +86,39 @@ impl Inbox {
         self.changed.notify_one();
     }
 
+    /// Says whether there was room.
+    fn tell(&self, event: Value) -> bool {
+        {
+            let mut state = self.lock();
+            if state.diagnostics >= MOST_DIAGNOSTICS {
+                return false;
+            }
+            state.diagnostics += 1;
+            state.arrivals.push_back(Arrival::Diagnostic(event));
+        }
+        self.changed.notify_one();
+        true
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Hands diagnostics on to the host.
+#[derive(Debug)]
+pub(super) struct DiagnosticTap(Arc<Inbox>);
+
+impl DiagnosticTap {
+    pub(super) fn new(inbox: &Arc<Inbox>) -> Self {
+        Self(Arc::clone(inbox))
+    }
+}
+
+impl DiagnosticSink for DiagnosticTap {
+    fn record(&mut self, event: &Event) -> io::Result<()> {
+        let event = serde_json::from_str(&event.to_json())?;
+        if self.0.tell(event) { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use toolway_wire::Id;
 
-use super::answers::{DeadlinesShown, Ended, SettingsShown, SkillsDeclared, ToolsDeclared};
+use super::answers::{DeadlinesShown, SettingsShown, SkillsDeclared, ToolsDeclared};
 use super::connection::{Connection, Done, MOST_SESSIONS, Outcome, Reply, Spoken};
 use super::dispatch::done;
 use super::fault::Fault;
@@ -160,13 +160,15 @@ impl Connection {
         let CloseSession { session: name, reason } = params;
         let session = self.sessions.remove(&name).ok_or_else(|| Fault::unknown("session", &name))?;
         let reason = reason.unwrap_or_else(|| "the session was closed".to_owned());
-        let rejected_calls = self.runs.values().filter(|live| live.session == name).map(|live| live.run.pending()).sum();
+        let runs: Vec<String> =
+            self.runs.iter().filter(|(_, live)| live.session == name).map(|(id, _)| id.clone()).collect();
+        let rejected_calls = runs.iter().filter_map(|id| self.runs.get(id)).map(|live| live.run.pending()).sum();
         self.display.forget(&name);
         self.work.spawn(async move {
             for bridge in &session.bridges {
                 bridge.shutdown(&reason).await;
             }
-            Done { id, outcome: Outcome::Answer(Ok(Box::new(Ended { rejected_calls }))) }
+            Done { id, outcome: Outcome::Closed { runs, rejected_calls } }
         });
         Ok(Reply::Later)
     }

@@ -17,10 +17,6 @@ pub(super) fn shown(settings: &Settings) -> Value {
         TaskPresentation::Subagent => "subagent",
         TaskPresentation::SubagentMeta => "subagent-meta",
     };
-    let transport = match local.transport {
-        AgentTransport::Default => "default",
-        AgentTransport::Http1 => "http1",
-    };
     json!({
         "tools": {
             "manifest": tools.manifest,
@@ -43,7 +39,7 @@ pub(super) fn shown(settings: &Settings) -> Value {
             "autoReview": local.auto_review,
             "sandbox": local.sandbox,
             "resume": local.resume,
-            "transport": transport,
+            "transport": transport(local.transport),
         },
         "models": {
             "fastDefaults": models.fast_defaults,
@@ -57,4 +53,12 @@ pub(super) fn shown(settings: &Settings) -> Value {
             },
         },
     })
+}
+
+/// As the file spells it.
+pub(super) fn transport(transport: AgentTransport) -> &'static str {
+    match transport {
+        AgentTransport::Default => "default",
+        AgentTransport::Http1 => "http1",
+    }
 }
