@@ -150,11 +150,6 @@ impl Listener {
         Ok(Self { server, address, stop, accepting })
     }
 
-    /// The address that is listened on.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     /// A place for one more run. Its token is random and has nothing to do with the run's id.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, BridgeError> {
         let token = random_uuid()?;
