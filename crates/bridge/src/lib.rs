@@ -31,7 +31,7 @@ mod snapshot;
 mod tool;
 
 pub use agent_port::{
-    Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, Image,
+    Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt,
     InlineServer, McpTimeouts, SafetyOption, Usage,
 };
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
@@ -48,10 +48,10 @@ pub use host_port::{
 pub use json::RawJson;
 pub use live::{Emit, LiveItem, LiveQueue, Pace, Poll};
 pub use profile::Profile;
-pub use protocol::{PROTOCOL_VERSION, host_protocol_schema};
+pub use protocol::{HostEnding, HostProtocolConfig, PROTOCOL_VERSION, host_protocol_schema, serve_host};
 pub use replay::{
     Activity, AgentToolEvent, Card, CardBlock, Details, OutputStream, Records, Refusal, ReplayContext,
-    Replayed, Route, TaskPresentation, ToolActivity, ToolStatus,
+    Replayed, Route, ToolActivity, ToolStatus,
 };
 pub use run::{Binding, CallSink, Facts, Progress, Run, Settlement};
 pub use scrub::Scrubber;

@@ -14,7 +14,7 @@ mod tests;
 
 use crate::profile::Profile;
 
-pub use bootstrap::bootstrap;
+pub use bootstrap::{bootstrap, boundary};
 pub use budget::{CHARACTERS_PER_TOKEN, IMAGE_TOKENS, estimate};
 pub use digest::Digest;
 pub use incremental::incremental;
@@ -60,6 +60,12 @@ pub struct PromptImage {
     pub data: String,
     /// Its media type.
     pub mime_type: String,
+}
+
+/// The tail guard alone, of an incremental prompt or of a bootstrap prompt.
+pub fn tail_guard(input: &PromptInput<'_>, is_incremental: bool) -> String {
+    let occasion = if is_incremental { tail::Occasion::Incremental } else { tail::Occasion::Bootstrap };
+    tail::guard(input, occasion)
 }
 
 /// Sections one after the other, an empty line between them; those without text leave no trace.

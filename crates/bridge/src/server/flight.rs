@@ -10,7 +10,6 @@ use bytes::Bytes;
 use toolway_wire::{Id, UPSTREAM_ERROR};
 
 use super::message::{self, Pieces};
-use crate::calls::CLIENT_CANCELLED;
 use crate::run::{Update, Waiter};
 
 /// What goes to the client.
@@ -71,8 +70,7 @@ impl Call {
                 return (Item::Note(note.concat().into()), Some(Flight::new(self.next())));
             }
             Update::Result(ready) => Item::Answer(call_result(&self.id, &ready, self.modern)),
-            // Who cancels a request is owed no answer to it.
-            Update::Rejected(rejection) if rejection.reason == CLIENT_CANCELLED => Item::Nothing,
+            Update::GivenUp => Item::Nothing,
             Update::Rejected(rejection) => {
                 Item::Answer(message::error(&self.id, UPSTREAM_ERROR, &rejection.reason))
             }
