@@ -35,6 +35,7 @@ pub use agent_port::{
     InlineServer, McpTimeouts, SafetyOption, Usage,
 };
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
+pub use coordinator::{Coordinator, Session, SessionOptions, Turn};
 pub use deadline::{DeadlineWarning, Deadlines};
 pub use diagnostics::{
     CallFields, DiagnosticSink, Diagnostics, DiagnosticsConfig, Event as DiagnosticEvent,
