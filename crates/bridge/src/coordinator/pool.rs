@@ -2,7 +2,6 @@
 //! one: its key holds the session, and an agent that was passed over for a turn has missed what was said.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -11,14 +10,13 @@ use super::driver::Reins;
 use super::idle::Idle;
 use super::tail::Tail;
 use super::turn::Watch;
-use crate::agent_port::{AgentEnd, AgentFailure, AgentPrompt};
+use crate::agent_port::{AgentEnd, AgentFailure, AgentPrompt, Usage};
 use crate::call::CallId;
 use crate::continuity::{Continuity, Step};
 use crate::live::{LiveQueue, Pace};
 use super::display::Display;
 use crate::replay::Card;
 use crate::run::Run;
-use crate::snapshot::Snapshot;
 
 /// An agent and its run.
 #[derive(Debug)]
@@ -26,7 +24,6 @@ pub(super) struct Pooled {
     /// Tells it from agents before and after.
     pub(super) number: u64,
     pub(super) reins: Reins,
-    pub(super) snapshot: Arc<Snapshot>,
     /// Its run, when it is there and anything is exposed.
     pub(super) run: Option<Run>,
     pub(super) phase: Phase,
@@ -66,6 +63,8 @@ pub(super) struct Live {
     pub(super) end: Option<End>,
     /// It said something.
     pub(super) spoke: bool,
+    /// What it used while no turn was served.
+    pub(super) used: Usage,
     /// The host's signal, which counts also while it runs calls between two turns.
     pub(super) abort: Watch,
 }
@@ -97,6 +96,7 @@ impl Live {
             handed: HashSet::new(),
             end: None,
             spoke: false,
+            used: Usage::default(),
             abort: Watch::new(abort),
         }
     }

@@ -209,7 +209,8 @@ impl State {
         if let Phase::Stopping(until) = agent.phase
             && now >= until
         {
-            return self.let_go("the agent did not stop in time", now);
+            let late = "the agent did not stop in time";
+            return if self.stage == Stage::Rest { self.send(Some(late), now) } else { self.let_go(late, now) };
         }
         if agent.idle.deadline().is_some_and(|until| now >= until) && agent.pending() == 0 {
             self.let_go("the agent was idle", now);

@@ -102,8 +102,9 @@ impl State {
             }
             AgentEvent::TurnEnded(usage) => {
                 live.queue.usage();
-                if let Some(turn) = &mut self.active {
-                    turn.used(usage);
+                match self.active.as_mut().filter(|turn| !turn.has_ended()) {
+                    Some(turn) => turn.used(usage),
+                    None => live.used += usage,
                 }
             }
             AgentEvent::Ended(_) => {}

@@ -48,11 +48,11 @@ impl State {
     fn go_on(&mut self, tail: Tail, now: Instant) {
         let Some(turn) = &self.active else { return };
         let context = self.replay_context(&turn.request);
-        let abort = Watch::new(&turn.request.abort);
-        let Some(agent) = &mut self.agent else { return };
+        let (Some(turn), Some(agent)) = (&mut self.active, &mut self.agent) else { return };
         agent.idle.lease();
         let Some(live) = &mut agent.live else { return };
-        live.abort = abort;
+        live.abort = Watch::new(&turn.request.abort);
+        turn.used(std::mem::take(&mut live.used));
         live.display.set_context(context);
         for (id, result) in tail.results {
             self.yields |= settle(agent.run.as_ref(), live, &id, result);
@@ -126,7 +126,6 @@ impl State {
         self.agent = Some(Pooled {
             number: self.agents,
             reins,
-            snapshot: Arc::clone(&composed.snapshot),
             run: None,
             phase: Phase::Making(prompt, step),
             continuity,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{GivenUp, State};
+use super::{GivenUp, Stage, State};
 use crate::continuity::Cause;
 use crate::coordinator::driver::Order;
 use crate::coordinator::pool::Phase;
@@ -30,6 +30,7 @@ impl State {
                 if let Some(turn) = &mut self.active {
                     turn.end(StopReason::Aborted(ABORTED.to_owned()));
                 }
+                self.stage = Stage::Answer;
                 self.stop_agent(now);
             }
             GivenUp::Calls => self.stop_agent(now),
@@ -91,10 +92,14 @@ impl State {
 
     /// The connection to the agent is dead.
     pub(super) fn agent_died(&mut self, now: Instant) {
-        if let Some(turn) = &mut self.active {
-            turn.end(StopReason::Error("the connection to the agent is lost".to_owned()));
+        let lost = "the connection to the agent is lost";
+        if self.stage == Stage::Rest {
+            return self.send(Some(lost), now);
         }
-        self.let_go("the connection to the agent is lost", now);
+        if let Some(turn) = &mut self.active {
+            turn.end(StopReason::Error(lost.to_owned()));
+        }
+        self.let_go(lost, now);
     }
 
     /// The end of the session: everything that waits hears of it, in this order: calls, turns, agent.
