@@ -30,13 +30,22 @@ mod skills;
 mod snapshot;
 mod tool;
 
+pub use agent_port::{
+    Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, Image,
+    InlineServer, McpTimeouts, SafetyOption, ToolActivity, ToolStage, Usage,
+};
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 pub use error::BridgeError;
+pub use host_port::{
+    AssistantBlock, AssistantMessage, HostEvent, HostPort, NoticeLevel, StopReason, ToolCall, TurnEvent,
+};
 pub use json::RawJson;
+pub use live::{Emit, LiveItem, LiveQueue, Pace, Poll};
 pub use manifest::{ManifestOptions, manifest};
 pub use naming::Naming;
 pub use profile::Profile;
 pub use report::{ReportInput, ReportedRun, report};
+pub use scrub::Scrubber;
 pub use settings::{
     AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings,
     HostMode, LocalSettings, McpSettings, ModelSettings, NativeDisplay, SdkEventSettings, SettingChange,
