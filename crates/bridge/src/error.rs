@@ -12,6 +12,9 @@ pub enum BridgeError {
     /// The system gives no random bytes, without which no endpoint is safe.
     #[error("the system has no randomness: {0}")]
     Randomness(String),
+    /// The bridge was shut down.
+    #[error("the bridge is shut down")]
+    Closed,
     /// Another program holds the lock of the settings file, or left it behind. It is never taken from it.
     #[error("the settings are locked by {}: try again, or remove that file if no other program is changing them", lock.display())]
     SettingsLocked {

@@ -35,6 +35,11 @@ pub use agent_port::{
     InlineServer, McpTimeouts, SafetyOption, ToolActivity, ToolStage, Usage,
 };
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
+pub use deadline::{DeadlineWarning, Deadlines};
+pub use diagnostics::{
+    CallFields, DiagnosticSink, Diagnostics, DiagnosticsConfig, Event as DiagnosticEvent,
+    EventKind as DiagnosticKind, SkipReason,
+};
 pub use error::BridgeError;
 pub use host_port::{
     AssistantBlock, AssistantMessage, HostEvent, HostPort, NoticeLevel, StopReason, ToolCall, TurnEvent,
@@ -44,7 +49,9 @@ pub use live::{Emit, LiveItem, LiveQueue, Pace, Poll};
 pub use manifest::{ManifestOptions, manifest};
 pub use naming::Naming;
 pub use profile::Profile;
+pub use registry::{Bridge, BridgeConfig};
 pub use report::{ReportInput, ReportedRun, report};
+pub use run::{Binding, CallSink, Facts, Progress, Run, Settlement};
 pub use scrub::Scrubber;
 pub use settings::{
     AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings,
