@@ -45,6 +45,7 @@ pub use profile::Profile;
 pub use registry::{Bridge, BridgeConfig};
 pub use report::{ReportInput, ReportedRun, report};
 pub use run::{Binding, CallSink, Facts, Progress, Run, Settlement};
+pub use replay::{Activity, AgentToolEvent, Card, CardBlock, Details, OutputStream, Records, Refusal, ReplayContext, Replayed, Route, TaskPresentation, ToolActivity, ToolStatus};
 pub use scrub::Scrubber;
 pub use settings::{AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings, HostMode, LocalSettings, McpSettings, ModelSettings, NativeDisplay, SdkEventSettings, SettingChange, Settings, TaskPresentation, ToolSettings, Warning, settings_path};
 pub use snapshot::{ExposedTool, HiddenReason, HiddenTool, OddSchema, Snapshot, SurfaceOptions};
