@@ -129,7 +129,7 @@ fn state(text: &mut String, input: &ReportInput<'_>) -> std::fmt::Result {
     }
     let skipped = input.diagnostics.len().saturating_sub(MOST_DIAGNOSTICS);
     list(text, "Last diagnostics", input.diagnostics.iter().skip(skipped).map(|entry| line(entry)))?;
-    list(text, "Settings", input.warnings.iter().map(|warning| line(&warning.to_string())))
+    list(text, "Warnings about settings", input.warnings.iter().map(|warning| line(&warning.to_string())))
 }
 
 fn list(text: &mut String, title: &str, lines: impl Iterator<Item = String>) -> std::fmt::Result {

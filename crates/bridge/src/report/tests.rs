@@ -86,7 +86,7 @@ fn statement_51_the_report_has_the_three_settings_and_the_surface() {
         Last diagnostics:
           {"event":"run_created"}
 
-        Settings:
+        Warnings about settings:
           tools.bridge.exposeBuiltIn: is unknown; did you mean tools.bridge.exposeBuiltins
           tools.bridge.callTimeoutMs: the deadline of a bridged call is 3600000 ms, not 7200000 ms as configured: it can only lower the time for an MCP tool call"#]].assert_eq(&text);
 }
