@@ -14,8 +14,13 @@ mod tests;
 
 use crate::profile::Profile;
 
+<<<<<<< HEAD
 pub use bootstrap::bootstrap;
 pub use budget::estimate;
+=======
+pub use bootstrap::{bootstrap, boundary};
+pub use budget::{CHARACTERS_PER_TOKEN, IMAGE_TOKENS, estimate};
+>>>>>>> B7
 pub use digest::Digest;
 pub use incremental::incremental;
 pub use message::{Block, Message, MessageBody};
@@ -60,6 +65,12 @@ pub struct PromptImage {
     pub data: String,
     /// Its media type.
     pub mime_type: String,
+}
+
+/// The tail guard alone, of an incremental prompt or of a bootstrap prompt.
+pub fn tail_guard(input: &PromptInput<'_>, is_incremental: bool) -> String {
+    let occasion = if is_incremental { tail::Occasion::Incremental } else { tail::Occasion::Bootstrap };
+    tail::guard(input, occasion)
 }
 
 /// Sections one after the other, an empty line between them; those without text leave no trace.

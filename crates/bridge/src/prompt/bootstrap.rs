@@ -56,7 +56,8 @@ fn notice(omitted: usize) -> String {
     format!("[{messages} left out here: they did not fit.]")
 }
 
-fn boundary(input: &PromptInput<'_>) -> String {
+/// The boundary block alone: what can be called and what cannot.
+pub fn boundary(input: &PromptInput<'_>) -> String {
     let host = input.profile.host;
     let mut lines = vec![
         "Tools in this run".to_owned(),
