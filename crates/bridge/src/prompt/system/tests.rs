@@ -188,8 +188,9 @@ fn files() -> [InstructionFile; 3] {
 }
 
 fn plain_context(files: &[&InstructionFile]) -> String {
-    let blocks: String =
+    let blocks: Vec<String> =
         files.iter().map(|file| format!("## {}\n\n{}\n\n", file.path, file.content)).collect();
+    let blocks = blocks.concat();
     format!(
         "Hello.\n\n# Project Context\n\nProject-specific instructions and guidelines:\n\n{blocks}\nCurrent date: today"
     )
