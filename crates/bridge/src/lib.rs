@@ -30,7 +30,7 @@ mod skills;
 mod snapshot;
 mod tool;
 
-pub use agent_port::{Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, Image, InlineServer, McpTimeouts, SafetyOption, ToolActivity, ToolStage, Usage};
+pub use agent_port::{Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, InlineServer, McpTimeouts, SafetyOption, Usage};
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 pub use deadline::{DeadlineWarning, Deadlines};
 pub use diagnostics::{CallFields, DiagnosticSink, Diagnostics, DiagnosticsConfig, Event as DiagnosticEvent, EventKind as DiagnosticKind, SkipReason};
@@ -43,7 +43,7 @@ pub use profile::Profile;
 pub use registry::{Bridge, BridgeConfig};
 pub use report::{ReportInput, ReportedRun, report};
 pub use run::{Binding, CallSink, Facts, Progress, Run, Settlement};
-pub use replay::{Activity, AgentToolEvent, Card, CardBlock, Details, OutputStream, Records, Refusal, ReplayContext, Replayed, Route, TaskPresentation, ToolActivity, ToolStatus};
+pub use replay::{Activity, AgentToolEvent, Card, CardBlock, Details, OutputStream, Records, Refusal, ReplayContext, Replayed, Route, ToolActivity, ToolStatus};
 pub use scrub::Scrubber;
 pub use settings::{AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings, HostMode, LocalSettings, McpSettings, ModelSettings, NativeDisplay, SdkEventSettings, SettingChange, Settings, TaskPresentation, ToolSettings, Warning, settings_path};
 pub use snapshot::{ExposedTool, HiddenReason, HiddenTool, OddSchema, Snapshot, SurfaceOptions};

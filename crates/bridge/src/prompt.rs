@@ -14,13 +14,8 @@ mod tests;
 
 use crate::profile::Profile;
 
-<<<<<<< HEAD
-pub use bootstrap::bootstrap;
-pub use budget::estimate;
-=======
 pub use bootstrap::{bootstrap, boundary};
-pub use budget::{CHARACTERS_PER_TOKEN, IMAGE_TOKENS, estimate};
->>>>>>> B7
+pub use budget::estimate;
 pub use digest::Digest;
 pub use incremental::incremental;
 pub use message::{Block, Message, MessageBody};
