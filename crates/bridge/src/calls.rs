@@ -303,7 +303,10 @@ impl<W> Calls<W> {
 
     /// What an expired call is answered with.
     pub(crate) fn deadline_reason(&self) -> String {
-        format!("the host gave no result within {} ms, the bridge's deadline for a call", self.deadline.as_millis())
+        format!(
+            "the host gave no result within {} ms, the bridge's deadline for a call",
+            self.deadline.as_millis()
+        )
     }
 
     /// When the next call expires.

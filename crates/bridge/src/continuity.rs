@@ -17,9 +17,9 @@ use crate::prompt::{Digest, HostSystem, Message, MessageBody};
 pub use pool::{PoolKey, PoolMember};
 
 /// After so many incremental prompts the agent gets everything anew, lest it drifts away from the host's view.
-pub const MAX_INCREMENTAL: u32 = 20;
+pub(crate) const MAX_INCREMENTAL: u32 = 20;
 /// After this time without a send the agent gets everything anew.
-pub const FRESH_FOR: Duration = Duration::from_secs(5 * 60);
+pub(crate) const FRESH_FOR: Duration = Duration::from_mins(5);
 
 /// What is about to be sent, as the host sees it.
 #[derive(Debug, Clone, Copy)]
@@ -185,7 +185,8 @@ struct Sent {
     fingerprint: Fingerprint,
     pool: PoolKey,
     incremental: u32,
-    at: Instant,
+    /// `None`: an earlier process sent it.
+    at: Option<Instant>,
 }
 
 /// The form in which it outlives the process.
@@ -194,6 +195,7 @@ struct Sent {
 struct Kept {
     version: u32,
     fingerprint: Fingerprint,
+    pool: PoolKey,
     incremental: u32,
 }
 
@@ -203,18 +205,23 @@ impl Continuity {
         Self::default()
     }
 
-    /// An agent that a new process resumes: it gets everything once more, and need not be replaced, if what was kept of
-    /// it can be read.
+    /// An agent that a new process resumes, with what [`Self::kept`] gave. It gets everything once more, but need not be
+    /// replaced if nothing departs from what it was sent.
     pub fn resumed(kept: &[u8]) -> Self {
-        let is_readable = serde_json::from_slice::<Kept>(kept).is_ok_and(|kept| kept.version == 1);
-        let cause = if is_readable { Cause::Resumed } else { Cause::UnreadableFingerprint };
-        Self { sent: None, broken: Some(cause) }
+        match serde_json::from_slice::<Kept>(kept) {
+            Ok(Kept { version: Self::KEPT_VERSION, fingerprint, pool, incremental }) => {
+                Self { sent: Some(Sent { fingerprint, pool, incremental, at: None }), broken: None }
+            }
+            _ => Self { sent: None, broken: Some(Cause::UnreadableFingerprint) },
+        }
     }
 
-    /// What a later process can resume from; `None` before the first send.
+    const KEPT_VERSION: u32 = 1;
+
+    /// What a later process can resume from: digests, no text. `None` before the first send.
     pub fn kept(&self) -> Option<RawJson> {
-        let sent = self.sent.as_ref()?;
-        let kept = Kept { version: 1, fingerprint: sent.fingerprint.clone(), incremental: sent.incremental };
+        let Sent { fingerprint, pool, incremental, .. } = self.sent.clone()?;
+        let kept = Kept { version: Self::KEPT_VERSION, fingerprint, pool, incremental };
         serde_json::to_value(kept).ok().map(|value| RawJson::of(&value))
     }
 
@@ -241,10 +248,11 @@ impl Continuity {
         if let Some(cause) = sent.fingerprint.divergence(fingerprint, situation.messages) {
             return Some(cause);
         }
+        let Some(at) = sent.at else { return Some(Cause::Resumed) };
         if sent.incremental >= MAX_INCREMENTAL {
             return Some(Cause::IncrementalLimit);
         }
-        (now.saturating_duration_since(sent.at) >= FRESH_FOR).then_some(Cause::Stale)
+        (now.saturating_duration_since(at) >= FRESH_FOR).then_some(Cause::Stale)
     }
 
     /// The agent accepted the prompt of this step.
@@ -254,7 +262,7 @@ impl Continuity {
             Decision::Bootstrap { .. } => 0,
             Decision::Incremental { .. } => before.saturating_add(1),
         };
-        self.sent = Some(Sent { fingerprint: step.fingerprint, pool: step.pool, incremental, at: now });
+        self.sent = Some(Sent { fingerprint: step.fingerprint, pool: step.pool, incremental, at: Some(now) });
         self.broken = None;
     }
 

@@ -81,8 +81,11 @@ fn clamped(
     warnings: &mut Vec<DeadlineWarning>,
 ) -> u64 {
     let Some(configured) = configured else { return default };
-    let used =
-        if configured.is_finite() && configured > 0.0 { whole(configured).clamp(least, most) } else { default };
+    let used = if configured.is_finite() && configured > 0.0 {
+        whole(configured).clamp(least, most)
+    } else {
+        default
+    };
     let kept = configured.is_finite() && configured > 0.0 && whole(configured) == used;
     if !kept {
         warnings.push(DeadlineWarning { which, configured, used });
@@ -116,7 +119,8 @@ mod tests {
         assert_eq!(ms(None, Some(7_200_000.0), None), (3_600_000, 3_600_000, 10_000, 1));
         assert_eq!(ms(Some(60_000.0), Some(120_000.0), None), (60_000, 60_000, 10_000, 1));
         // "x" in a file is dropped before it comes here, as unset.
-        for odd in [None, Some(-1.0), Some(0.0), Some(f64::NAN), Some(f64::INFINITY), Some(f64::NEG_INFINITY)] {
+        for odd in [None, Some(-1.0), Some(0.0), Some(f64::NAN), Some(f64::INFINITY), Some(f64::NEG_INFINITY)]
+        {
             let warned = usize::from(odd.is_some());
             assert_eq!(ms(None, odd, None), (3_600_000, 3_600_000, 10_000, warned), "{odd:?}");
             assert_eq!(ms(Some(90_000.0), odd, None), (90_000, 90_000, 10_000, warned), "{odd:?}");
@@ -130,7 +134,10 @@ mod tests {
         assert_eq!(ms(None, Some(0.4), None), (3_600_000, 1, 10_000, 1));
         assert_eq!(ms(Some(59_999.9), None, Some(999.0)), (60_000, 60_000, 1_000, 2));
         assert_eq!(ms(Some(1e300), None, Some(1e300)), (2_147_483_647, 2_147_483_647, 60_000, 2));
-        assert_eq!(ms(Some(2_147_483_647.5), None, Some(60_000.5)), (2_147_483_647, 2_147_483_647, 60_000, 0));
+        assert_eq!(
+            ms(Some(2_147_483_647.5), None, Some(60_000.5)),
+            (2_147_483_647, 2_147_483_647, 60_000, 0)
+        );
     }
 
     #[test]
@@ -147,8 +154,10 @@ mod tests {
         let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
         assert_eq!(
             texts,
-            ["the deadline of a bridged call is 60000 ms, not 120000 ms as configured: it can only lower the time \
-              for an MCP tool call"]
+            [
+                "the deadline of a bridged call is 60000 ms, not 120000 ms as configured: it can only lower the time \
+              for an MCP tool call"
+            ]
         );
     }
 }

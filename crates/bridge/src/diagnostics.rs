@@ -13,8 +13,8 @@ use sha2::{Digest, Sha256};
 
 use crate::call::RejectionKind;
 use crate::profile::Profile;
-pub use sinks::{DiagnosticSink, DiagnosticsConfig};
 use sinks::Sinks;
+pub use sinks::{DiagnosticSink, DiagnosticsConfig};
 
 /// Something that happened to a run or to one of its calls.
 #[derive(Debug, Clone, PartialEq, Eq)]

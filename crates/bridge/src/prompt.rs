@@ -15,7 +15,7 @@ mod tests;
 use crate::profile::Profile;
 
 pub use bootstrap::{bootstrap, boundary};
-pub use budget::{CHARACTERS_PER_TOKEN, IMAGE_TOKENS, estimate};
+pub use budget::estimate;
 pub use digest::Digest;
 pub use incremental::incremental;
 pub use message::{Block, Message, MessageBody};

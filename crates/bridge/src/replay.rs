@@ -9,4 +9,4 @@ mod routing;
 pub use activity::{AgentToolEvent, OutputStream, ToolActivity, ToolStatus};
 pub use card::{Activity, Card, CardBlock, Details};
 pub use records::{Records, Refusal, Replayed};
-pub use routing::{ReplayContext, Route, TaskPresentation};
+pub use routing::{ReplayContext, Route};

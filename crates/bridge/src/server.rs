@@ -128,8 +128,7 @@ pub(crate) struct Listener {
 impl Listener {
     /// Listens on 127.0.0.1, on a port that the system chooses. Must be called within a runtime.
     pub(crate) async fn start(profile: Profile, options: ServerOptions) -> Result<Self, BridgeError> {
-        let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(BridgeError::Listen)?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(BridgeError::Listen)?;
         let address = listener.local_addr().map_err(BridgeError::Listen)?;
         let server = Arc::new(Server {
             profile,
@@ -144,8 +143,10 @@ impl Listener {
         let mut accepting = JoinSet::new();
         let (serving, end) = (Arc::clone(&server), stop.clone());
         accepting.spawn(async move {
-            accept_all(listener, limits, end.cancelled(), |accepted| connection(Arc::clone(&serving), accepted))
-                .await;
+            accept_all(listener, limits, end.cancelled(), |accepted| {
+                connection(Arc::clone(&serving), accepted)
+            })
+            .await;
         });
         Ok(Self { server, address, stop, accepting })
     }
@@ -153,8 +154,11 @@ impl Listener {
     /// A place for one more run. Its token is random and has nothing to do with the run's id.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, BridgeError> {
         let token = random_uuid()?;
-        let url =
-            format!("http://127.0.0.1:{}/{}/{token}/mcp", self.address.port(), self.server.profile.path_segment);
+        let url = format!(
+            "http://127.0.0.1:{}/{}/{token}/mcp",
+            self.address.port(),
+            self.server.profile.path_segment
+        );
         Ok(Endpoint { token: Secret::new(token), url: Secret::new(url) })
     }
 

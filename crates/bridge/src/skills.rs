@@ -15,9 +15,8 @@ use crate::json::RawJson;
 use crate::profile::Profile;
 use crate::tool::{HostTool, Provenance};
 
-pub use activate::{Activation, ActivationDetails, MAX_SKILL_BYTES, SkillError, activate};
+pub use activate::{Activation, ActivationDetails, SkillError, activate};
 pub use catalogue::Catalogue;
-pub use resources::{MAX_DEPTH, MAX_RESOURCES, RESOURCE_FOLDERS, Resources};
 
 /// A skill that the host found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -117,7 +117,10 @@ mod tests {
     fn lesson_03_an_id_that_would_pass_64_characters_is_not_made() {
         for profile in Profile::ALL {
             let ids = Ids::random(&profile).unwrap();
-            let long = (0..=u64::MAX.ilog10()).map(|power| 10u64.pow(power)).find(|n| ids.call(*n).is_none()).unwrap();
+            let long = (0..=u64::MAX.ilog10())
+                .map(|power| 10u64.pow(power))
+                .find(|n| ids.call(*n).is_none())
+                .unwrap();
             assert_eq!(ids.call(long - 1).unwrap().as_str().len(), 64);
             assert!(ids.call(u64::MAX).is_none());
         }

@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use toolway_secret::Secret;
 
 use crate::prompt::Digest;
 
 /// What an agent was created with. Two keys that differ in any member need two agents.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PoolKey {
     /// Whose conversation it is: never shared between sessions, nor between a session and its child.
     pub session: String,

@@ -1,9 +1,9 @@
 //! Owns the estimate of tokens, and which messages of a conversation fit. It must not know what they say.
 
 /// How many characters make a token, about, in any script.
-pub const CHARACTERS_PER_TOKEN: usize = 4;
+pub(super) const CHARACTERS_PER_TOKEN: usize = 4;
 /// What an image costs.
-pub const IMAGE_TOKENS: usize = 1200;
+pub(super) const IMAGE_TOKENS: usize = 1200;
 
 /// What a prompt costs in tokens, about: a token begun counts whole.
 pub fn estimate(text: &str, images: usize) -> usize {

@@ -13,8 +13,7 @@ impl Digest {
     /// The digest of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         let whole: [u8; 32] = Sha256::digest(bytes).into();
-        let [a, b, c, d, e, f, g, h, ..] = whole;
-        Self([a, b, c, d, e, f, g, h])
+        Self(*whole.first_chunk().unwrap_or(&[0; 8]))
     }
 
     /// A digest as it is written: exactly 16 hexadecimal digits in lower case.

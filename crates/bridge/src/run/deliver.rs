@@ -32,9 +32,9 @@ impl Run {
         if !ended.is_empty() {
             let queued_count = ended.iter().filter(|ended| ended.queued).count();
             let cancelled_request_count = ended.len();
-            self.0.diagnostics.emit(|| {
-                self.event(EventKind::RunCancelled { queued_count, cancelled_request_count })
-            });
+            self.0
+                .diagnostics
+                .emit(|| self.event(EventKind::RunCancelled { queued_count, cancelled_request_count }));
         }
         for ended in ended {
             self.end_with(Some(ended), RejectionKind::Cancelled, reason);

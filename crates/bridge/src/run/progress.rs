@@ -100,7 +100,8 @@ mod tests {
     #[test]
     fn the_hosts_numbers_keep_their_bytes() {
         let mut meter = Meter::new(RawJson::of(&"p".into()));
-        let told = tell(&mut meter, Some(&of("9007199254740993", Some("1e30"), Some("half \"way\"")))).unwrap();
+        let told =
+            tell(&mut meter, Some(&of("9007199254740993", Some("1e30"), Some("half \"way\"")))).unwrap();
         assert_eq!(
             told,
             r#"{"progressToken":"p","progress":9007199254740993,"total":1e30,"message":"half \"way\""}"#
@@ -114,7 +115,8 @@ mod tests {
         let mut last = -1.0;
         for progress in [Some(&zero), None, Some(&zero), Some(&five), Some(&five), None, Some(&zero)] {
             let told = tell(&mut meter, progress).unwrap();
-            let value = serde_json::from_str::<serde_json::Value>(&told).unwrap()["progress"].as_f64().unwrap();
+            let value =
+                serde_json::from_str::<serde_json::Value>(&told).unwrap()["progress"].as_f64().unwrap();
             assert!(value > last, "{value} after {last}");
             last = value;
         }

@@ -1,18 +1,19 @@
 //! Owns the activation of a skill: the name that came, the file that is read, the text that goes back.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::escape::{visible, xml};
-use super::{Listed, MAX_RESOURCES, Resources, Skill, SkillList};
+use super::resources::Resources;
+use super::{Listed, Skill, SkillList};
 use crate::call::HostResult;
 use crate::json::RawJson;
 
 /// The most of a skill's file that is given: 1 MiB.
-pub const MAX_SKILL_BYTES: usize = 1024 * 1024;
+pub(super) const MAX_SKILL_BYTES: usize = 1024 * 1024;
 /// The most characters of a name that an error repeats.
 const MAX_ECHO: usize = 120;
 
@@ -149,7 +150,7 @@ struct Cut {
 
 fn read(listed: &Listed) -> io::Result<(Body, Resources)> {
     let (folder, path) = resolve(listed)?;
-    let mut file = open_regular(&path)?;
+    let mut file = open_regular(&folder, &path)?;
     let whole = file.metadata()?.len();
     let mut bytes = Vec::new();
     file.by_ref().take(MAX_SKILL_BYTES as u64 + 1).read_to_end(&mut bytes)?;
@@ -174,36 +175,45 @@ fn resolve(listed: &Listed) -> io::Result<(PathBuf, PathBuf)> {
     Ok((folder, path))
 }
 
-/// Opens a regular file and nothing else. A pipe that took its place meanwhile is neither waited for nor read.
-fn open_regular(path: &Path) -> io::Result<File> {
+/// Opens a regular file below a folder, and nothing else: no part of the way may be a link, and a pipe or a device that
+/// took its place meanwhile is neither waited for nor read.
+fn open_regular(folder: &Path, path: &Path) -> io::Result<File> {
     let refused = || io::Error::other("it is not a regular file");
     if !path.symlink_metadata()?.is_file() {
         return Err(refused());
     }
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-        options.custom_flags(flags.bits().cast_signed());
-    }
-    let file = options.open(path)?;
+    let file = open_below(folder, path)?;
     if !file.metadata()?.is_file() {
         return Err(refused());
     }
     Ok(file)
 }
 
+#[cfg(unix)]
+fn open_below(folder: &Path, path: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+
+    let inside = path.strip_prefix(folder).map_err(io::Error::other)?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let mut at = rustix::fs::open(folder, flags | OFlags::DIRECTORY, Mode::empty())?;
+    let mut names = inside.iter().peekable();
+    while let Some(name) = names.next() {
+        let kind = if names.peek().is_some() { OFlags::DIRECTORY } else { OFlags::empty() };
+        at = rustix::fs::openat(&at, name, flags | kind, Mode::empty())?;
+    }
+    Ok(File::from(at))
+}
+
+#[cfg(not(unix))]
+fn open_below(_: &Path, path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
 fn body(mut bytes: Vec<u8>, whole: u64) -> Body {
     let is_cut = bytes.len() > MAX_SKILL_BYTES;
     if is_cut {
         bytes.truncate(MAX_SKILL_BYTES);
-        // Not inside a character: the bytes that begin an unfinished one go.
-        let unfinished = bytes.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
-        if unfinished < 4 && std::str::from_utf8(&bytes).is_err_and(|error| error.error_len().is_none()) {
-            bytes.truncate(bytes.len() - unfinished);
-        }
+        bytes.truncate(bytes.len() - unfinished(&bytes));
     }
     let shown = bytes.len();
     let text = String::from_utf8_lossy(&bytes);
@@ -212,38 +222,41 @@ fn body(mut bytes: Vec<u8>, whole: u64) -> Body {
     Body { text, cut: is_cut.then_some(Cut { shown, whole, line }) }
 }
 
+/// How many bytes at the end begin a character of which the rest is missing.
+fn unfinished(bytes: &[u8]) -> usize {
+    let last = bytes.utf8_chunks().last().map(|chunk| chunk.invalid()).unwrap_or_default();
+    let is_begun = std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
+    if is_begun { last.len() } else { 0 }
+}
+
 fn element(skill: &Skill, body: &Body, resources: &Resources) -> String {
-    let mut text =
-        format!("<skill name=\"{}\">\n<instructions>\n{}\n", xml(&visible(&skill.name)), body.text);
+    let mut lines = vec![
+        format!("<skill name=\"{}\">", xml(&visible(&skill.name))),
+        "<instructions>".to_owned(),
+        body.text.clone(),
+    ];
     if let Some(Cut { shown, whole, line }) = &body.cut {
-        text.push_str(&format!(
-            "[cut: the first {shown} of {whole} bytes, up to line {line}; read {} from that line on with a file-reading \
-             tool for the rest]\n",
-            visible(&skill.file_path)
+        let path = visible(&skill.file_path);
+        lines.push(format!(
+            "[cut: the first {shown} of {whole} bytes, up to line {line}; for the rest read {path} from that line on \
+             with a file-reading tool]"
         ));
     }
-    text.push_str("</instructions>\n");
-    text.push_str(&format!("<directory>{}</directory>\n", xml(&visible(&skill.base_dir))));
-    text.push_str(
-        "Relative paths in this skill refer to that directory; use absolute paths in tool calls.\n",
+    lines.push("</instructions>".to_owned());
+    lines.push(format!("<directory>{}</directory>", xml(&visible(&skill.base_dir))));
+    lines.push(
+        "Relative paths in this skill refer to that directory; write them as absolute paths in tool calls."
+            .to_owned(),
     );
-    if resources.files.is_empty() && !resources.is_cut && !resources.is_deeper {
-        text.push_str("<resources/>\n");
+    let missing = resources.missing();
+    if resources.files.is_empty() && missing.is_empty() {
+        lines.push("<resources/>".to_owned());
     } else {
-        text.push_str("<resources>\n");
-        for file in &resources.files {
-            text.push_str(&format!("  <file>{}</file>\n", xml(file)));
-        }
-        if resources.is_cut {
-            text.push_str(&format!(
-                "  [list cut at {MAX_RESOURCES}: there are more files in these folders]\n"
-            ));
-        }
-        if resources.is_deeper {
-            text.push_str("  [folders deeper than 8 levels are not listed]\n");
-        }
-        text.push_str("</resources>\n");
+        lines.push("<resources>".to_owned());
+        lines.extend(resources.files.iter().map(|file| format!("  <file>{}</file>", xml(file))));
+        lines.extend(missing.iter().map(|why| format!("  [{why}]")));
+        lines.push("</resources>".to_owned());
     }
-    text.push_str("</skill>");
-    text
+    lines.push("</skill>".to_owned());
+    lines.join("\n")
 }

@@ -25,10 +25,12 @@ impl Catalogue {
     pub fn text(&self) -> String {
         let mut text = String::from("Skills hold instructions for certain kinds of work.\n");
         match &self.activation {
-            Some(tool) => text.push_str(&format!(
-                "Before you work on something to which a skill applies, call `{tool}` with the skill's name and follow what \
-                 it returns. If that tool cannot be called, read the skill's file with your own file-reading tool.\n"
-            )),
+            Some(tool) => text.extend([
+                "Before you work on something to which a skill applies, call `",
+                tool,
+                "` with the skill's name and follow what it returns. If that tool cannot be called, read the skill's \
+                 file with your own file-reading tool.\n",
+            ]),
             None => text.push_str(
                 "Before you work on something to which a skill applies, read the skill's file, whole, with your own \
                  file-reading tool and follow it.\n",
@@ -43,7 +45,7 @@ impl Catalogue {
             let members =
                 [("name", &skill.name), ("description", &skill.description), ("location", &skill.file_path)];
             for (tag, value) in members {
-                text.push_str(&format!("\n    <{tag}>{}</{tag}>", entry(tag, value)));
+                text.extend(["\n    <", tag, ">", &entry(tag, value), "</", tag, ">"]);
             }
             text.push_str("\n  </skill>");
         }

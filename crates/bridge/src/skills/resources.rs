@@ -8,23 +8,27 @@ use super::Skill;
 use super::escape::visible;
 
 /// The folders of a skill whose files are listed, in this order.
-pub const RESOURCE_FOLDERS: [&str; 3] = ["scripts", "references", "assets"];
+pub(super) const RESOURCE_FOLDERS: [&str; 3] = ["scripts", "references", "assets"];
 /// The most files that are listed.
-pub const MAX_RESOURCES: usize = 80;
+pub(super) const MAX_RESOURCES: usize = 80;
 /// How many folders below the skill's are looked into.
-pub const MAX_DEPTH: usize = 8;
-/// The most entries of one folder that are looked at: a folder with more of them is listed in part.
+pub(super) const MAX_DEPTH: usize = 8;
+/// The most entries that are looked at.
 const MAX_ENTRIES: usize = 10_000;
 
 /// The files that belong to a skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Resources {
+pub(super) struct Resources {
     /// Their paths from the skill's folder, with `/`; characters that cannot be seen are escaped.
-    pub files: Vec<String>,
-    /// There are more files than [`MAX_RESOURCES`], or more entries than anybody looks at.
-    pub is_cut: bool,
+    pub(super) files: Vec<String>,
+    /// There are more files than [`MAX_RESOURCES`].
+    is_cut: bool,
+    /// There are more entries than [`MAX_ENTRIES`].
+    is_partial: bool,
     /// There are folders below [`MAX_DEPTH`], which nobody looked into.
-    pub is_deeper: bool,
+    is_deeper: bool,
+    /// How many entries were looked at.
+    seen: usize,
 }
 
 /// The folder of a skill with all links followed.
@@ -51,11 +55,13 @@ impl Resources {
 
     fn walk(&mut self, folder: &Path, shown: &str, depth: usize) {
         let Ok(entries) = fs::read_dir(folder) else { return };
-        let mut entries: Vec<fs::DirEntry> = entries.take(MAX_ENTRIES + 1).flatten().collect();
-        if entries.len() > MAX_ENTRIES {
-            entries.truncate(MAX_ENTRIES);
-            self.is_cut = true;
+        let left = MAX_ENTRIES.saturating_sub(self.seen);
+        let mut entries: Vec<fs::DirEntry> = entries.take(left + 1).flatten().collect();
+        if entries.len() > left {
+            entries.truncate(left);
+            self.is_partial = true;
         }
+        self.seen += entries.len();
         entries.sort_unstable_by_key(fs::DirEntry::file_name);
         for entry in entries {
             // The type of the entry itself: a link is neither a folder nor a file.
@@ -65,15 +71,25 @@ impl Resources {
                 self.is_deeper = true;
             } else if kind.is_dir() {
                 self.walk(&entry.path(), &shown, depth + 1);
-            } else if kind.is_file() && self.files.len() < MAX_RESOURCES {
-                self.files.push(shown);
-            } else if kind.is_file() {
+            } else if kind.is_file() && self.files.len() >= MAX_RESOURCES {
                 self.is_cut = true;
+            } else if kind.is_file() {
+                self.files.push(shown);
             }
-            if self.is_cut && self.files.len() >= MAX_RESOURCES {
+            if self.is_cut {
                 return;
             }
         }
+    }
+
+    /// What the list does not have, in words.
+    pub(super) fn missing(&self) -> Vec<String> {
+        let reasons = [
+            (self.is_cut, format!("list cut at {MAX_RESOURCES}: there are more files")),
+            (self.is_partial, format!("list cut: there are more than {MAX_ENTRIES} entries")),
+            (self.is_deeper, format!("folders more than {MAX_DEPTH} levels down are not listed")),
+        ];
+        reasons.into_iter().filter_map(|(is_so, reason)| is_so.then_some(reason)).collect()
     }
 }
 
@@ -83,7 +99,7 @@ fn shown_name(name: &OsStr) -> String {
     for chunk in name.as_encoded_bytes().utf8_chunks() {
         shown.push_str(&visible(chunk.valid()));
         for byte in chunk.invalid() {
-            shown.push_str(&format!("\\x{byte:02x}"));
+            shown.extend(["\\x", &format!("{byte:02x}")]);
         }
     }
     shown

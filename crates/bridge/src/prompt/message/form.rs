@@ -69,24 +69,38 @@ impl Read {
     }
 }
 
-/// A content is one text, or a list of blocks, or absent.
+/// A content is one text, or a list of blocks, or absent; anything else counts as the text of its JSON.
 fn blocks(content: Option<&RawJson>) -> Result<Vec<Block>, serde_json::Error> {
     let Some(content) = content else { return Ok(Vec::new()) };
-    match content.text().trim_start().as_bytes().first() {
-        Some(b'"') => Ok(vec![Block::Text(serde_json::from_slice(content.bytes())?)]),
-        Some(b'n') => Ok(Vec::new()),
-        _ => {
-            let read: Vec<ReadBlock> = serde_json::from_slice(content.bytes())?;
-            Ok(read.into_iter().map(ReadBlock::block).collect())
+    match first_byte(content) {
+        b'[' => {
+            let items: Vec<RawJson> = serde_json::from_slice(content.bytes())?;
+            items.iter().map(block).collect()
         }
+        _ => Ok(vec![block(content)?]),
     }
+}
+
+fn block(item: &RawJson) -> Result<Block, serde_json::Error> {
+    match first_byte(item) {
+        b'"' => Ok(Block::Text(serde_json::from_slice(item.bytes())?)),
+        b'{' => {
+            let read: ReadBlock = serde_json::from_slice(item.bytes())?;
+            Ok(read.block(item))
+        }
+        _ => Ok(Block::Text(item.text().trim().to_owned())),
+    }
+}
+
+fn first_byte(json: &RawJson) -> u8 {
+    json.bytes().iter().copied().find(|byte| !byte.is_ascii_whitespace()).unwrap_or_default()
 }
 
 /// Every member of every block, as it is read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReadBlock {
-    r#type: String,
+    r#type: Option<String>,
     text: Option<String>,
     thinking: Option<String>,
     data: Option<String>,
@@ -97,8 +111,9 @@ struct ReadBlock {
 }
 
 impl ReadBlock {
-    fn block(self) -> Block {
-        match self.r#type.as_str() {
+    fn block(self, whole: &RawJson) -> Block {
+        let Some(kind) = self.r#type else { return Block::Text(whole.text().to_owned()) };
+        match kind.as_str() {
             "text" => Block::Text(self.text.unwrap_or_default()),
             "thinking" => Block::Thinking(self.thinking.unwrap_or_default()),
             "image" => Block::Image {
@@ -110,7 +125,7 @@ impl ReadBlock {
                 name: self.name.unwrap_or_default(),
                 arguments: self.arguments.unwrap_or_else(RawJson::empty_object),
             },
-            _ => Block::Other(self.r#type),
+            _ => Block::Other(kind),
         }
     }
 }

@@ -9,9 +9,9 @@ use std::ops::Range;
 /// The system prompt without these sections. A text in which they are not recognised stays as it is.
 pub(super) fn without_host_sections(text: &str) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let mut gone = plain(&lines);
+    let mut gone = tagged(&lines);
     if gone.is_empty() {
-        gone = tagged(&lines);
+        gone = plain(&lines);
     }
     if gone.is_empty() {
         return text.to_owned();
@@ -40,7 +40,7 @@ fn plain(lines: &[&str]) -> Vec<Range<usize>> {
     let mut gone: Vec<Range<usize>> = Vec::new();
     let start = first(lines, |line| line == "Available tools:");
     let catalogue = paragraph(lines, start);
-    if has_entries(lines, &catalogue) {
+    if begins_paragraph(lines, start) && has_entries(lines, &catalogue) {
         let mut next = skip_blank(lines, catalogue.end);
         let mut section = catalogue;
         let mut is_recognised = false;
@@ -62,7 +62,7 @@ fn plain(lines: &[&str]) -> Vec<Range<usize>> {
     let from = gone.last().map_or(0, |section| section.end);
     let start = from + first(lines.get(from..).unwrap_or_default(), is_documentation);
     let documentation = start..bullets(lines, start + 1);
-    if start < lines.len() && documentation.len() > 1 {
+    if begins_paragraph(lines, start) && documentation.len() > 1 {
         gone.push(documentation);
     }
     gone
@@ -118,6 +118,11 @@ fn is_entry(line: &str) -> bool {
 
 fn is_documentation(line: &str) -> bool {
     line.starts_with("Pi documentation") && line.ends_with(':')
+}
+
+/// There is such a line, and an empty one or none before it.
+fn begins_paragraph(lines: &[&str], start: usize) -> bool {
+    start < lines.len() && start.checked_sub(1).is_none_or(|before| line_at(lines, before).is_empty())
 }
 
 /// From a line to the next empty one.
