@@ -35,8 +35,10 @@ pub use error::BridgeError;
 pub use json::RawJson;
 pub use profile::Profile;
 pub use replay::{
-    Activity, AgentToolEvent, Card, CardBlock, Details, OutputStream, Records, Refusal, ReplayContext,
-    Replayed, Route, TaskPresentation, ToolActivity, ToolStatus,
+    Activity, AgentToolEvent, Card, CardBlock, Details, Disk, OutputStream, PreviewFiles, Records, Refusal,
+    Replay, ReplayContext, ReplayOutput, Replayed, Route, RunEnd, TaskPresentation, ToolActivity, ToolStatus,
+    Trace, TraceKind, WrapperMoment, WrapperPlan, WrapperSurroundings, Wrappers, final_answer, replayed_turn,
+    wrapper_definition,
 };
 pub use scrub::Scrubber;
 pub use tool::{HostTool, HostTools, Provenance};
