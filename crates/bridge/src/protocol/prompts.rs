@@ -86,6 +86,7 @@ impl Connection {
             let pool = pool_key(&session, agent, ground);
             let situation = Situation {
                 system: &system,
+                catalogue: ground.catalogue.as_ref(),
                 tools: ground.snapshot.tools_json(),
                 messages: &messages,
                 pool: &pool,
