@@ -16,6 +16,7 @@ use crate::profile::Profile;
 
 pub use bootstrap::bootstrap;
 pub(crate) use bootstrap::boundary;
+pub use bootstrap::{bootstrap, boundary};
 pub use budget::estimate;
 pub use digest::Digest;
 pub use incremental::incremental;
