@@ -32,12 +32,6 @@ mod tool;
 
 pub use agent_port::{Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, InlineServer, McpTimeouts, SafetyOption, Usage};
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
-pub use coordinator::{Coordinator, Session, SessionOptions, Turn};
-pub use deadline::{DeadlineWarning, Deadlines};
-pub use diagnostics::{
-    CallFields, DiagnosticSink, Diagnostics, DiagnosticsConfig, Event as DiagnosticEvent,
-    EventKind as DiagnosticKind, SkipReason,
-};
 pub use continuity::{Cause, Continuity, Decision, Fingerprint, PoolKey, PoolMember, Situation, Step};
 pub use deadline::{DeadlineWarning, Deadlines};
 pub use diagnostics::{CallFields, DiagnosticSink, Diagnostics, DiagnosticsConfig, Event as DiagnosticEvent, EventKind as DiagnosticKind, SkipReason};
@@ -49,13 +43,7 @@ pub use profile::Profile;
 pub use registry::{Bridge, BridgeConfig};
 pub use report::{ReportInput, ReportedRun, report};
 pub use run::{Binding, CallSink, Facts, Progress, Run, Settlement};
-pub use replay::{Activity, AgentToolEvent, Card, CardBlock, Details, OutputStream, Records, Refusal, ReplayContext, Replayed, Route, ToolActivity, ToolStatus};
-pub use replay::{
-    Activity, AgentToolEvent, Card, CardBlock, Details, Disk, OutputStream, PreviewFiles, Records, Refusal,
-    Replay, ReplayContext, ReplayOutput, Replayed, Route, RunEnd, TaskPresentation, ToolActivity, ToolStatus,
-    Trace, TraceKind, WrapperMoment, WrapperPlan, WrapperSurroundings, Wrappers, final_answer, replayed_turn,
-    wrapper_definition,
-};
+pub use replay::{Activity, AgentToolEvent, Card, CardBlock, Details, Disk, OutputStream, PreviewFiles, Records, Refusal, Replay, ReplayContext, ReplayOutput, Replayed, Route, RunEnd, ToolActivity, ToolStatus, Trace, TraceKind, WrapperMoment, WrapperPlan, WrapperSurroundings, Wrappers, final_answer, replayed_turn, wrapper_definition};
 pub use scrub::Scrubber;
 pub use self_test::{Finding, SelfTest, self_test};
 pub use settings::{AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings, HostMode, LocalSettings, McpSettings, ModelSettings, NativeDisplay, SdkEventSettings, SettingChange, Settings, TaskPresentation, ToolSettings, Warning, settings_path};

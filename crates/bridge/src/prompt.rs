@@ -16,7 +16,6 @@ use crate::profile::Profile;
 
 pub use bootstrap::bootstrap;
 pub(crate) use bootstrap::boundary;
-pub use bootstrap::{bootstrap, boundary};
 pub use budget::estimate;
 pub use digest::Digest;
 pub use incremental::incremental;

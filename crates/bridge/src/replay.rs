@@ -26,7 +26,7 @@ pub use incomplete::RunEnd;
 pub use preview::{Disk, PreviewFiles};
 pub use records::{Records, Refusal, Replayed};
 pub use routing::{ReplayContext, Route};
-pub use routing::{ReplayContext, Route, TaskPresentation};
+pub(crate) use crate::settings::TaskPresentation;
 pub use stage::{Replay, ReplayOutput};
 pub use trace::{Trace, TraceKind};
 pub use turn::{final_answer, replayed_turn};
