@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum BridgeError {
     /// The loopback listener cannot be opened.
     #[error("cannot listen on 127.0.0.1: {0}")]
-    Listen(#[source] std::io::Error),
+    Listen(#[source] io::Error),
     /// The system gives no random bytes, without which no endpoint is safe.
     #[error("the system has no randomness: {0}")]
     Randomness(String),

@@ -34,6 +34,7 @@ fn turns(count: usize) -> Vec<Message> {
 struct Session {
     continuity: Continuity,
     system: HostSystem,
+    catalogue: Option<Catalogue>,
     tools: Vec<u8>,
     messages: Vec<Message>,
     pool: PoolKey,
@@ -45,6 +46,7 @@ impl Session {
         Self {
             continuity: Continuity::new(),
             system: system("be kind"),
+            catalogue: None,
             tools: TOOLS.to_vec(),
             messages: turns(0),
             pool: pool(),
@@ -66,7 +68,8 @@ impl Session {
 
     fn step(&self) -> Step {
         let Self { system, tools, messages, pool, .. } = self;
-        self.continuity.decide(&Situation { system, tools, messages, pool }, self.now)
+        let catalogue = self.catalogue.as_ref();
+        self.continuity.decide(&Situation { system, catalogue, tools, messages, pool }, self.now)
     }
 
     fn send(&mut self) -> Decision {
@@ -130,6 +133,23 @@ fn every_divergence_has_its_cause() {
     session.tools = b"[]".to_vec();
     assert_eq!(session.cause(), Some(Cause::Tools));
 
+    let skill = crate::skills::Skill {
+        name: "swim".to_owned(),
+        description: String::new(),
+        file_path: "/skills/swim/SKILL.md".to_owned(),
+        base_dir: "/skills/swim".to_owned(),
+        disable_model_invocation: false,
+    };
+    let list = crate::skills::SkillList::read(vec![skill]);
+    let mut session = Session::begun();
+    session.catalogue = Some(Catalogue::new(list.clone(), None));
+    assert_eq!(session.cause(), Some(Cause::SystemPrompt), "skills came that the agent does not know");
+    session.send();
+    session.follow_up();
+    assert_eq!(session.cause(), None);
+    session.catalogue = Some(Catalogue::new(list, Some("pi__cursor_activate_skill")));
+    assert_eq!(session.cause(), Some(Cause::SystemPrompt), "they are activated in another way");
+
     let mut session = Session::begun();
     session.messages.clear();
     assert_eq!(session.cause(), Some(Cause::FewerMessages));
@@ -170,9 +190,9 @@ fn every_event_has_its_cause_and_holds_until_a_send_was_accepted() {
         assert_eq!(session.cause(), None);
     }
     let mut session = Session::begun();
-    session.now += FRESH_FOR - Duration::from_millis(1);
+    session.now += Duration::from_secs(299);
     assert_eq!(session.cause(), None);
-    session.now += Duration::from_millis(1);
+    session.now += Duration::from_secs(1);
     assert_eq!(session.cause(), Some(Cause::Stale));
 }
 
@@ -221,7 +241,7 @@ fn a_process_that_resumes_an_agent_sends_everything_to_that_agent() {
     let newer = kept.text().replace("\"version\":1", "\"version\":2");
     let odd = kept.text().replacen("\"messages\":[\"", "\"messages\":[\"x", 1);
     assert!(newer != kept.text() && odd != kept.text());
-    for unreadable in ["", "{}", "null", &kept.text()[..40], &newer, &odd] {
+    for unreadable in ["", "{}", "null", kept.text().get(..40).unwrap(), &newer, &odd] {
         let session = resume(unreadable.as_bytes());
         assert_eq!(session.cause(), Some(Cause::UnreadableFingerprint), "{unreadable}");
     }

@@ -1,6 +1,7 @@
 //! Behaviour of the two prompts: their sections, their wording, what of a conversation they tell.
 
 mod record;
+mod surface;
 
 use serde_json::json;
 
@@ -9,7 +10,7 @@ use super::*;
 const NAMES: [&str; 2] = ["pi__sem", "pi__todo"];
 const MANIFEST: &str = "Callable tool surfaces of this run\n- bridge: pi__sem, pi__todo";
 
-fn input<'a>(messages: &'a [Message]) -> PromptInput<'a> {
+fn input(messages: &[Message]) -> PromptInput<'_> {
     PromptInput {
         profile: &Profile::PI,
         exposed: &NAMES,

@@ -33,7 +33,7 @@ pub(super) struct Opening {
 
 impl Session {
     /// The bridge for runs with these deadlines. Bridges of other ones stay while they have runs.
-    fn bridge(&mut self, deadlines: Deadlines, spoken: &Spoken, config: &super::HostProtocolConfig) -> Bridge {
+    pub(super) fn bridge(&mut self, deadlines: Deadlines, spoken: &Spoken, config: &super::HostProtocolConfig) -> Bridge {
         if let Some(bridge) = self.bridges.iter().find(|bridge| bridge.config().deadlines == deadlines) {
             return bridge.clone();
         }

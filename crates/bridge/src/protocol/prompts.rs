@@ -87,6 +87,7 @@ impl Connection {
             let situation = Situation {
                 system: &system,
                 tools: ground.snapshot.tools_json(),
+                catalogue: ground.catalogue.as_ref(),
                 messages: &messages,
                 pool: &pool,
             };

@@ -19,6 +19,7 @@ use crate::snapshot::Snapshot;
 pub(super) struct Composed {
     pub(super) snapshot: Arc<Snapshot>,
     key: PoolKey,
+    catalogue: Option<Catalogue>,
     system: String,
     manifest: Option<String>,
 }
@@ -51,7 +52,7 @@ impl State {
         });
         let manifest =
             settings.tools.manifest.then(|| manifest(profile, &snapshot, &ManifestOptions { in_prompt: true }));
-        Composed { snapshot, key, system, manifest }
+        Composed { snapshot, key, catalogue, system, manifest }
     }
 }
 
@@ -60,6 +61,7 @@ impl Composed {
     pub(super) fn situation<'a>(&'a self, request: &'a TurnRequest) -> Situation<'a> {
         Situation {
             system: &request.system,
+            catalogue: self.catalogue.as_ref(),
             tools: self.snapshot.tools_json(),
             messages: &request.messages,
             pool: &self.key,
