@@ -14,8 +14,7 @@ use crate::agent_port::{AgentEnd, AgentFailure, AgentPrompt, Usage};
 use crate::call::CallId;
 use crate::continuity::{Continuity, Step};
 use crate::live::{LiveQueue, Pace};
-use super::display::Display;
-use crate::replay::Card;
+use crate::replay::{Card, Replay};
 use crate::run::Run;
 
 /// An agent and its run.
@@ -54,7 +53,7 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) queue: LiveQueue<(CallId, Card)>,
-    pub(super) display: Display,
+    pub(super) replay: Replay,
     /// Calls and cards of the host's last message: by their results the answer is found again.
     pub(super) outstanding: HashSet<CallId>,
     /// Calls that the host was handed and that have no end yet.
@@ -88,10 +87,10 @@ impl From<&AgentEnd> for End {
 }
 
 impl Live {
-    pub(super) fn new(pace: Pace, display: Display, abort: &CancellationToken) -> Self {
+    pub(super) fn new(pace: Pace, replay: Replay, abort: &CancellationToken) -> Self {
         Self {
             queue: LiveQueue::new(pace),
-            display,
+            replay,
             outstanding: HashSet::new(),
             handed: HashSet::new(),
             end: None,

@@ -21,7 +21,7 @@ use crate::host_port::{HostEvent, HostPort, StopReason};
 use crate::live::Pace;
 use crate::profile::Profile;
 use crate::replay::Records;
-use crate::settings::Settings;
+use crate::settings::{HostMode, Settings};
 use crate::snapshot::Snapshot;
 
 mod answer;
@@ -43,6 +43,8 @@ pub(super) struct Making {
     pub(super) settings: Arc<Settings>,
     pub(super) host: Arc<dyn HostPort>,
     pub(super) pace: Pace,
+    pub(super) host_mode: Option<HostMode>,
+    pub(super) is_terminal: bool,
     pub(super) own_display_tool: bool,
     pub(super) idle: Duration,
     pub(super) gate: Arc<Gate>,
@@ -104,7 +106,6 @@ pub(super) struct State {
     stage: Stage,
     agent: Option<Pooled>,
     agents: u64,
-    turns: u64,
     /// Until when what waits in the answer has to wait.
     batch: Option<Instant>,
     /// Results were handed over: the tasks that carry them get the thread first.
@@ -139,7 +140,6 @@ impl State {
             stage: Stage::Answer,
             agent: None,
             agents: 0,
-            turns: 0,
             batch: None,
             yields: false,
             closed: false,
@@ -227,7 +227,7 @@ impl State {
             Phase::Stopping(until) => Some(until),
             _ => agent.idle.deadline(),
         });
-        let display = self.agent.as_ref().and_then(Pooled::display_deadline);
+        let display = self.served().and(self.agent.as_ref()).and_then(Pooled::display_deadline);
         [stage, agent, self.batch, display].into_iter().flatten().min()
     }
 

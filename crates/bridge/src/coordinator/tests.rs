@@ -4,5 +4,6 @@
 mod agents;
 mod calls;
 mod ends;
+mod display;
 mod rig;
 mod steering;

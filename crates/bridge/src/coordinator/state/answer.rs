@@ -45,6 +45,9 @@ impl State {
         if let Some(run) = &run {
             run.bind(inbox.sink(agent.number));
         }
+        if let (Some(live), Some(run)) = (&mut agent.live, &run) {
+            live.replay.scrubber().add(&run.server().url);
+        }
         agent.run.clone_from(&run);
         self.making.gate.set_run(run);
         let making = std::mem::replace(&mut agent.phase, Phase::Resting);

@@ -19,6 +19,7 @@ async fn statement_18_a_call_is_run_by_the_host_and_answered_to_the_same_agent_r
     let mut agent = rig.agent().await;
     agent.prompt().await;
     agent.text("Let me look.").await;
+    settled().await;
     let mut waiter = rig.call("pi__todo");
     let message = turn.message().await;
     assert_eq!((text(&message).as_str(), &message.stop), ("Let me look.", &StopReason::ToolUse));
@@ -62,7 +63,7 @@ async fn statement_19_calls_within_75_ms_are_one_message_and_later_ones_the_next
     answer(&mut second).await.unwrap();
     let message = turn.message().await;
     assert_eq!(calls(&message).len(), 1);
-    rig.go_on(&message).await;
+    let _turn = rig.go_on(&message).await;
     answer(&mut third).await.unwrap();
 }
 
@@ -244,4 +245,15 @@ async fn statement_23_and_lesson_09_results_of_other_calls_change_nothing() {
     let _turn = rig.session.turn(rig.request()).await;
     assert_eq!(answer(&mut waiter).await.unwrap(), expected(r#"todo {"n":9007199254740993}"#));
     assert_eq!(rig.session.run().unwrap().pending(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_brings_results_and_is_dropped_gives_its_answer_up() {
+    let mut rig = Rig::new();
+    let (agent, mut waiter, message) = rig.at_work().await;
+    drop(rig.go_on(&message).await);
+    let _ = answer(&mut waiter).await;
+    settled().await;
+    assert_eq!(rig.session.run().map_or(0, |run| run.pending()), 0, "nothing waits for an hour");
+    assert_eq!(agent.cancelled.load(std::sync::atomic::Ordering::SeqCst), 1);
 }
