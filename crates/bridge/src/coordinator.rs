@@ -43,9 +43,9 @@ pub use session::Session;
 pub use turn::Turn;
 
 /// How long an agent that nobody uses is kept.
-const IDLE: Duration = Duration::from_secs(300);
+const IDLE: Duration = Duration::from_mins(5);
 /// How long an agent may take to be made, and to accept a prompt.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// What agents tell before their session takes it.
 const TOLD: usize = 64;
 
@@ -180,10 +180,12 @@ impl<P: AgentPort> Coordinator<P> {
             records: Arc::clone(&records),
         };
         let session = Session::new(Arc::clone(&making.scope), sender, gate, records);
-        let (port, patience) = (Arc::clone(&self.port), Patience { create: options.create, send: options.send });
+        let (port, patience) =
+            (Arc::clone(&self.port), Patience { create: options.create, send: options.send });
         let (drivers, of) = (agents.clone(), bridge.clone());
         let start = move |number, snapshot, options| {
-            let (driver, reins) = Driver::new(number, Arc::clone(&port), of.clone(), patience, telling.clone());
+            let (driver, reins) =
+                Driver::new(number, Arc::clone(&port), of.clone(), patience, telling.clone());
             drivers.spawn(driver.run(snapshot, options));
             reins
         };

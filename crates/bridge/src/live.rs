@@ -110,8 +110,8 @@ impl<C> LiveQueue<C> {
     /// One more event, at the end. Text that follows text joins it, so the queue grows with tools and not with tokens.
     pub fn push(&mut self, item: LiveItem<C>, now: Instant) {
         match (self.items.back_mut(), item) {
-            (Some(LiveItem::Text(last)), LiveItem::Text(text)) => last.push_str(&text),
-            (Some(LiveItem::Thinking(last)), LiveItem::Thinking(text)) => last.push_str(&text),
+            (Some(LiveItem::Text(last)), LiveItem::Text(text))
+            | (Some(LiveItem::Thinking(last)), LiveItem::Thinking(text)) => last.push_str(&text),
             (_, item) => self.items.push_back(item),
         }
         self.mark_head(now);

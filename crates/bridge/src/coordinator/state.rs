@@ -210,7 +210,11 @@ impl State {
             && now >= until
         {
             let late = "the agent did not stop in time";
-            return if self.stage == Stage::Rest { self.send(Some(late), now) } else { self.let_go(late, now) };
+            return if self.stage == Stage::Rest {
+                self.send(Some(late), now)
+            } else {
+                self.let_go(late, now)
+            };
         }
         if agent.idle.deadline().is_some_and(|until| now >= until) && agent.pending() == 0 {
             self.let_go("the agent was idle", now);
@@ -220,7 +224,7 @@ impl State {
     /// When [`Event::Time`] is due.
     pub(super) fn wake(&self) -> Option<Instant> {
         let stage = match self.stage {
-            Stage::Steering(until) if self.active.is_some() => Some(until),
+            Stage::Steering(until) if self.unread().is_none() && self.served().is_some() => Some(until),
             _ => None,
         };
         let agent = self.agent.as_ref().and_then(|agent| match agent.phase {
@@ -243,7 +247,10 @@ impl State {
 
     /// More of what agents say can be kept.
     pub(super) fn has_room(&self) -> bool {
-        self.agent.as_ref().and_then(|agent| agent.live.as_ref()).is_none_or(|live| live.queue.weight() < Self::KEPT)
+        self.agent
+            .as_ref()
+            .and_then(|agent| agent.live.as_ref())
+            .is_none_or(|live| live.queue.weight() < Self::KEPT)
     }
 
     /// What of an answer is kept for a host that does not read, in bytes, before the agent has to wait.

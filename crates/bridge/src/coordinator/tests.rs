@@ -3,7 +3,7 @@
 
 mod agents;
 mod calls;
-mod ends;
 mod display;
+mod ends;
 mod rig;
 mod steering;

@@ -26,10 +26,16 @@ impl Client {
             "capabilities": {},
             "clientInfo": {"name": "agent", "version": "1"},
         });
-        let mut wire = client.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})).await?;
+        let mut wire = client
+            .send(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}))
+            .await?;
         let answer = wire.answer().await?;
         client.session = answer.head.header("mcp-session-id").context("no session")?.to_owned();
-        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await?.answer().await?;
+        client
+            .send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+            .await?
+            .answer()
+            .await?;
         Ok(client)
     }
 
@@ -41,7 +47,7 @@ impl Client {
     }
 
     /// Calls a tool and waits for the answer.
-    pub async fn call(&self, id: u64, name: &str, arguments: &Value) -> Result<Value> {
+    pub async fn call(&self, id: u64, name: &str, arguments: Value) -> Result<Value> {
         let params = json!({"name": name, "arguments": arguments});
         self.ask(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).await
     }

@@ -12,8 +12,8 @@ use anyhow::{Context as _, Result};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::{
-    AssistantBlock, AssistantMessage, Block, Coordinator, Message, MessageBody, Profile, SessionOptions, StopReason,
-    ToolCall,
+    AssistantBlock, AssistantMessage, Block, Coordinator, Message, MessageBody, Profile, SessionOptions,
+    StopReason, ToolCall,
 };
 
 use client::Client;
@@ -54,7 +54,7 @@ async fn statement_18_over_the_socket_the_call_comes_back_to_the_same_agent_run(
     assert!(prompt.text.contains("pi__read"), "{}", prompt.text);
     let client = Client::connect(&agent.options).await?;
     assert_eq!(client.tools().await?, ["pi__read", "pi__todo"]);
-    let call = client.call(1, "pi__read", &json!({"path": "a.txt"}));
+    let call = client.call(1, "pi__read", json!({"path": "a.txt"}));
     let host = async {
         let message = turn.message().await;
         assert_eq!(message.stop, StopReason::ToolUse);
@@ -70,7 +70,10 @@ async fn statement_18_over_the_socket_the_call_comes_back_to_the_same_agent_run(
     let turn = turn?;
     agent.finish("It says that.").await?;
     let message = turn.message().await;
-    assert_eq!((message.stop, message.content), (StopReason::Stop, vec![AssistantBlock::Text("It says that.".to_owned())]));
+    assert_eq!(
+        (message.stop, message.content),
+        (StopReason::Stop, vec![AssistantBlock::Text("It says that.".to_owned())])
+    );
     assert!(agent.prompts.try_recv().is_err(), "sent once");
     assert!(agents.try_recv().is_err(), "created once");
     let facts = session.run().context("no run")?.facts();
@@ -90,7 +93,7 @@ async fn statement_30_over_the_socket_calls_are_rejected_before_the_server_close
     let mut agent = agents.recv().await.context("no agent")?;
     agent.prompt().await?;
     let client = Client::connect(&agent.options).await?;
-    let call = client.call(7, "host__todo", &json!({}));
+    let call = client.call(7, "host__todo", json!({}));
     let end = async {
         let message = turn.message().await;
         coordinator.shutdown("interrupted by the user").await;
@@ -118,7 +121,7 @@ async fn statement_33_over_the_socket_a_childs_end_leaves_the_parents_call_alone
     let mut agent = agents.recv().await.context("no agent")?;
     agent.prompt().await?;
     let client = Client::connect(&agent.options).await?;
-    let call = client.call(1, "pi__todo", &json!({}));
+    let call = client.call(1, "pi__todo", json!({}));
     let work = async {
         let message = turn.message().await;
         let delegated = calls(&message).first().cloned().context("no call")?;

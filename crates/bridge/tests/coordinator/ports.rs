@@ -6,8 +6,9 @@ use anyhow::{Context as _, Result};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::{
-    Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, CallId, Digest,
-    HostPort, HostSystem, HostTool, HostTools, Message, NoticeLevel, Provenance, RawJson, SkillList, TurnRequest,
+    Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, CallId,
+    Digest, HostPort, HostSystem, HostTool, HostTools, Message, NoticeLevel, Provenance, RawJson, SkillList,
+    TurnRequest,
 };
 
 /// A host that keeps what it is told.
@@ -140,4 +141,3 @@ impl Agent for Doll {
         self.disposed.cancel();
     }
 }
-

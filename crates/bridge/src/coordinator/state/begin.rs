@@ -77,7 +77,8 @@ impl State {
     pub(super) fn send(&mut self, anew: Option<&str>, now: Instant) {
         let Some(turn) = &self.active else { return };
         let composed = self.compose(&turn.request);
-        let step = self.agent.as_ref().map(|agent| agent.continuity.decide(&composed.situation(&turn.request), now));
+        let step =
+            self.agent.as_ref().map(|agent| agent.continuity.decide(&composed.situation(&turn.request), now));
         let decided = step.as_ref().and_then(|step| match &step.decision {
             Decision::Bootstrap { cause, new_agent: true } => Some(cause.to_string()),
             Decision::Bootstrap { .. } | Decision::Incremental { .. } => None,
@@ -89,7 +90,9 @@ impl State {
             }
             match agent.phase {
                 Phase::Resting | Phase::Stopping(_) => None,
-                Phase::Making(..) | Phase::Sending(_) | Phase::Running => Some("the agent is busy with another prompt".to_owned()),
+                Phase::Making(..) | Phase::Sending(_) | Phase::Running => {
+                    Some("the agent is busy with another prompt".to_owned())
+                }
             }
         });
         match (reason, step, self.agent.as_ref().map(|agent| &agent.phase)) {

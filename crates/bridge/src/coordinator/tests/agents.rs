@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::rig::{Host, Puppet, Rig, settled};
-use crate::agent_port::{AgentMode, SafetyOption};
+use crate::agent_port::{AgentMode, AgentOptions, SafetyOption};
 use crate::coordinator::{Session, Turn};
 use crate::host_port::{HostEvent, StopReason};
 use crate::json::RawJson;
@@ -64,7 +64,7 @@ async fn statement_16_a_new_tool_gets_a_new_agent_and_the_running_one_does_not_s
 }
 
 #[tokio::test(start_paused = true)]
-async fn statement_17_and_lesson_19_a_changed_schema_alone_gets_a_new_agent() {
+async fn lesson_19_a_changed_schema_alone_gets_a_new_agent() {
     let mut rig = Rig::new();
     let agent = first(&mut rig).await;
     change_schema(&rig.host);
@@ -142,32 +142,55 @@ async fn statement_50_setting_sources_are_passed_as_they_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lesson_28_and_29_times_are_passed_and_safety_options_only_when_on() {
+async fn lesson_28_long_tools_have_an_hour_and_dead_servers_ten_seconds() {
     let mut rig = Rig::new();
     let _turn = rig.say("hello").await;
     let options = rig.agent().await.options;
-    assert_eq!(options.timeouts.tool, Duration::from_secs(3600));
+    assert_eq!(options.timeouts.tool, Duration::from_hours(1));
     assert_eq!(options.timeouts.connect, Duration::from_secs(10));
     assert_eq!((options.safety.len(), options.http1), (0, false));
     assert_eq!(options.mcp_servers.len(), 1);
     assert_eq!(options.mcp_servers[0].key, "pi_tools");
     assert!(options.mcp_servers[0].url.expose().starts_with("http://127.0.0.1:"));
     assert!(!format!("{options:?}").contains("127.0.0.1"), "the endpoint is in nothing that is printed");
+}
 
+#[tokio::test(start_paused = true)]
+async fn lesson_29_the_agent_is_told_its_mcp_times_and_nothing_else_changes_with_them() {
+    let mut rig = Rig::new();
+    let _turn = rig.say("hello").await;
+    let plain = rig.agent().await.options;
     let mut settings = Settings::default();
-    settings.local.sandbox = true;
     settings.tools.mcp.call_timeout_ms = Some(120_000.0);
     settings.tools.mcp.connect_timeout_ms = Some(1.0);
     let mut rig = Rig::with(settings);
     let _turn = rig.say("hello").await;
-    let options = rig.agent().await.options;
-    assert_eq!(options.safety, [SafetyOption::Sandbox]);
-    assert_eq!(options.timeouts.tool, Duration::from_secs(120));
-    assert_eq!(options.timeouts.connect, Duration::from_secs(1));
+    let timed = rig.agent().await.options;
+    assert_eq!(
+        (timed.timeouts.tool, timed.timeouts.connect),
+        (Duration::from_mins(2), Duration::from_secs(1))
+    );
+    assert_ne!(plain.timeouts, timed.timeouts);
+    let rest = |options: &AgentOptions| {
+        let AgentOptions { cwd, model, setting_sources, mcp_servers: _, timeouts: _, safety, http1 } =
+            options.clone();
+        (cwd, model, setting_sources, safety, http1)
+    };
+    assert_eq!(rest(&plain), rest(&timed));
 }
 
 #[tokio::test(start_paused = true)]
-async fn statement_09_and_lesson_20_without_host_tools_the_bridge_is_empty_and_the_agent_runs() {
+async fn safety_options_are_passed_when_they_are_on() {
+    let mut settings = Settings::default();
+    settings.local.sandbox = true;
+    let mut rig = Rig::with(settings);
+    let _turn = rig.say("hello").await;
+    let options = rig.agent().await.options;
+    assert_eq!(options.safety, [SafetyOption::Sandbox]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn statement_09_without_host_tools_the_bridge_is_empty_and_the_agent_runs() {
     let mut rig = Rig::new();
     rig.host.tools.lock().unwrap().active.clear();
     let turn = rig.say("hello").await;
@@ -179,6 +202,16 @@ async fn statement_09_and_lesson_20_without_host_tools_the_bridge_is_empty_and_t
     agent.text("I looked myself.").await;
     agent.finish().await;
     assert_eq!(turn.message().await.stop, StopReason::Stop);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lesson_20_an_active_set_that_became_empty_is_respected_by_the_next_turn() {
+    let mut rig = Rig::new();
+    let agent = first(&mut rig).await;
+    rig.host.tools.lock().unwrap().active.clear();
+    let second = replaced(&mut rig, &agent, "without tools").await;
+    assert!(second.options.mcp_servers.is_empty());
+    assert_eq!(rig.host.tools.lock().unwrap().active, Vec::<String>::new(), "nothing was activated");
 }
 
 #[tokio::test(start_paused = true)]

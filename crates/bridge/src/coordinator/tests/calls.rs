@@ -234,7 +234,7 @@ async fn a_fork_with_old_ids_leaves_the_parents_answer_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn statement_23_and_lesson_09_results_of_other_calls_change_nothing() {
+async fn statement_23_results_of_other_calls_change_nothing() {
     let mut rig = Rig::new();
     let (_agent, mut waiter, message) = rig.at_work().await;
     let id = &calls(&message)[0].id;
@@ -252,7 +252,8 @@ async fn a_turn_that_brings_results_and_is_dropped_gives_its_answer_up() {
     let mut rig = Rig::new();
     let (agent, mut waiter, message) = rig.at_work().await;
     drop(rig.go_on(&message).await);
-    let _ = answer(&mut waiter).await;
+    // Delivered or rejected, whichever came first.
+    answer(&mut waiter).await.ok();
     settled().await;
     assert_eq!(rig.session.run().map_or(0, |run| run.pending()), 0, "nothing waits for an hour");
     assert_eq!(agent.cancelled.load(std::sync::atomic::Ordering::SeqCst), 1);

@@ -17,12 +17,20 @@ fn rig() -> Rig {
 fn activity(id: &str, kind: &str, args: &str, result: Option<&str>) -> ToolActivity {
     let json = |text: &str| RawJson::new(text.as_bytes().to_vec()).unwrap();
     let status = if result.is_some() { ToolStatus::Completed } else { ToolStatus::Running };
-    ToolActivity { id: id.to_owned(), kind: kind.to_owned(), args: json(args), result: result.map(json), status }
+    ToolActivity {
+        id: id.to_owned(),
+        kind: kind.to_owned(),
+        args: json(args),
+        result: result.map(json),
+        status,
+    }
 }
 
 async fn shell(agent: &Puppet, id: &str) {
     let result = r#"{"status":"success","value":{"exitCode":0,"stdout":"hello\n","stderr":""}}"#;
-    agent.tell(AgentEvent::Tool(AgentToolEvent::Started(activity(id, "shell", r#"{"command":"echo"}"#, None)))).await;
+    agent
+        .tell(AgentEvent::Tool(AgentToolEvent::Started(activity(id, "shell", r#"{"command":"echo"}"#, None))))
+        .await;
     let done = activity(id, "shell", r#"{"command":"echo"}"#, Some(result));
     agent.tell(AgentEvent::Tool(AgentToolEvent::Completed(done))).await;
 }
@@ -105,7 +113,9 @@ async fn statement_46_without_a_wrapper_it_is_text_and_no_call() {
 async fn lesson_38_a_line_about_what_runs_is_not_in_the_final_message_of_what_ended_before() {
     let mut rig = rig();
     let (turn, agent) = ask(&mut rig).await;
-    let started = |id: &str| AgentEvent::Tool(AgentToolEvent::Started(activity(id, "shell", r#"{"command":"x"}"#, None)));
+    let started = |id: &str| {
+        AgentEvent::Tool(AgentToolEvent::Started(activity(id, "shell", r#"{"command":"x"}"#, None)))
+    };
     agent.tell(started("a1")).await;
     tokio::time::sleep(Duration::from_millis(50)).await;
     agent.text("Done.").await;

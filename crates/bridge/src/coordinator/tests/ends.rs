@@ -10,7 +10,7 @@ use crate::coordinator::SessionOptions;
 use crate::error::BridgeError;
 use crate::host_port::{HostEvent, StopReason};
 
-const WINDOW: Duration = Duration::from_secs(300);
+const WINDOW: Duration = Duration::from_mins(5);
 
 #[tokio::test(start_paused = true)]
 async fn statement_32_a_pending_call_holds_the_run_and_a_full_window_follows_its_settlement() {
@@ -197,7 +197,7 @@ async fn an_abort_that_panics_does_not_keep_the_others_from_theirs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn statement_33_and_lessons_05_and_06_a_childs_end_leaves_the_parent_alone() {
+async fn lesson_06_a_reload_in_a_child_leaves_the_parents_call_alone() {
     let mut rig = Rig::new();
     let (_agent, mut waiter, message) = rig.at_work().await;
     let child = SessionOptions { scope: "child".to_owned(), ..options() };
@@ -233,4 +233,44 @@ async fn a_session_whose_host_forgot_it_ends() {
     drop(old);
     assert!(answer(&mut waiter).await.is_err());
     agent.disposed.cancelled().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_is_never_made_ends_the_turn_in_time_and_can_be_given_up_before() {
+    let mut rig = Rig::new();
+    rig.hangs.store(true, Ordering::SeqCst);
+    let start = tokio::time::Instant::now();
+    let message = rig.say("hello").await.message().await;
+    assert!(matches!(&message.stop, StopReason::Error(why) if why.contains("60 s")), "{message:?}");
+    assert_eq!(start.elapsed().as_secs(), 60);
+    let turn = rig.say("again").await;
+    settled().await;
+    rig.abort.cancel();
+    let start = tokio::time::Instant::now();
+    assert!(matches!(turn.message().await.stop, StopReason::Aborted(_)));
+    assert!(start.elapsed() < Duration::from_millis(10));
+    rig.session.shutdown("the end").await;
+    assert!(start.elapsed() < Duration::from_millis(10), "nothing waits for it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_does_not_read_makes_the_agent_wait_and_loses_nothing() {
+    let mut rig = Rig::new();
+    let turn = rig.say("talk").await;
+    let mut agent = rig.agent().await;
+    agent.prompt().await;
+    let piece = "x".repeat(64 << 10);
+    let mut told = 0;
+    // Until the agent has to wait for good: nobody reads.
+    while tokio::time::timeout(Duration::from_secs(1), agent.text(&piece)).await.is_ok() {
+        told += 1;
+        assert!(told < 400, "25 MiB are kept for a host that does not read");
+    }
+    let talk = async {
+        agent.text("the end").await;
+        agent.finish().await;
+    };
+    let (message, ()) = tokio::join!(turn.message(), talk);
+    let whole = super::rig::text(&message);
+    assert_eq!((whole.len(), whole.ends_with("the end")), (told * piece.len() + 7, true));
 }

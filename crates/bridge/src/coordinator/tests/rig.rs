@@ -9,7 +9,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolway_wire::Id;
 
-use crate::agent_port::{Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt};
+use crate::agent_port::{
+    Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt,
+};
 use crate::call::{CallId, HostResult, Rejection};
 use crate::calls::Origin;
 use crate::coordinator::{Coordinator, Session, SessionOptions, Turn};
@@ -72,6 +74,7 @@ pub(super) struct Port {
     made: mpsc::Sender<Puppet>,
     pub(super) count: Arc<AtomicUsize>,
     pub(super) refuses: Arc<AtomicBool>,
+    pub(super) hangs: Arc<AtomicBool>,
 }
 
 /// The strings of an agent.
@@ -125,6 +128,9 @@ impl AgentPort for Port {
 
     async fn create(&self, options: AgentOptions) -> Result<Doll, AgentFailure> {
         self.count.fetch_add(1, Ordering::SeqCst);
+        if self.hangs.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         let (prompts, prompted) = mpsc::channel(4);
         let (events, told) = mpsc::channel(64);
         let (cancelled, disposed) = (Arc::default(), CancellationToken::new());
@@ -175,6 +181,7 @@ pub(super) struct Rig {
     pub(super) agents: mpsc::Receiver<Puppet>,
     pub(super) count: Arc<AtomicUsize>,
     pub(super) refuses: Arc<AtomicBool>,
+    pub(super) hangs: Arc<AtomicBool>,
     pub(super) abort: CancellationToken,
     pub(super) messages: Vec<Message>,
     pub(super) system: String,
@@ -200,8 +207,14 @@ impl Rig {
         host.add("todo");
         host.add("sem");
         let (made, agents) = mpsc::channel(16);
-        let (count, refuses): (Arc<AtomicUsize>, Arc<AtomicBool>) = Default::default();
-        let port = Port { made, count: Arc::clone(&count), refuses: Arc::clone(&refuses) };
+        let (count, refuses, hangs): (Arc<AtomicUsize>, Arc<AtomicBool>, Arc<AtomicBool>) =
+            Default::default();
+        let port = Port {
+            made,
+            count: Arc::clone(&count),
+            refuses: Arc::clone(&refuses),
+            hangs: Arc::clone(&hangs),
+        };
         let coordinator = Coordinator::new(port);
         let session = coordinator.open(Arc::clone(&host) as Arc<dyn HostPort>, options).unwrap();
         Self {
@@ -211,6 +224,7 @@ impl Rig {
             agents,
             count,
             refuses,
+            hangs,
             abort: CancellationToken::new(),
             messages: Vec::new(),
             system: "be good".to_owned(),
@@ -280,7 +294,8 @@ impl Rig {
     }
 
     pub(super) fn begin(&self, session: &Session, name: &str) -> Began {
-        let request = Id::from_json(&self.ids.fetch_add(1, Ordering::SeqCst).to_string().into_bytes()).unwrap();
+        let request =
+            Id::from_json(&self.ids.fetch_add(1, Ordering::SeqCst).to_string().into_bytes()).unwrap();
         let arguments = RawJson::new(&br#"{"n":9007199254740993}"#[..]).unwrap();
         session.run().unwrap().begin(Origin { session: 1, request }, name, Some(arguments), None)
     }
