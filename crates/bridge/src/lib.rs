@@ -32,9 +32,9 @@ mod tool;
 
 pub use agent_port::{Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, InlineServer, McpTimeouts, SafetyOption, Usage};
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
+pub use continuity::{Cause, Continuity, Decision, Fingerprint, PoolKey, PoolMember, Situation, Step};
 pub use deadline::{DeadlineWarning, Deadlines};
 pub use diagnostics::{CallFields, DiagnosticSink, Diagnostics, DiagnosticsConfig, Event as DiagnosticEvent, EventKind as DiagnosticKind, SkipReason};
-pub use continuity::{Cause, Continuity, Decision, Fingerprint, PoolKey, PoolMember, Situation, Step};
 pub use error::BridgeError;
 pub use host_port::{AssistantBlock, AssistantMessage, HostEvent, HostPort, NoticeLevel, StopReason, ToolCall, TurnEvent, TurnRequest};
 pub use json::RawJson;

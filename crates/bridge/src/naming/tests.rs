@@ -139,8 +139,11 @@ fn quoted_names_are_one_short_line() {
 /// Names that are near to each other, so that they collide.
 fn near() -> impl Strategy<Value = String> {
     prop_oneof![
-        proptest::collection::vec(prop_oneof![Just("a"), Just("_"), Just(" "), Just("."), Just("é"), Just("A")], 0..5)
-            .prop_map(|parts| parts.concat()),
+        proptest::collection::vec(
+            prop_oneof![Just("a"), Just("_"), Just(" "), Just("."), Just("é"), Just("A")],
+            0..5
+        )
+        .prop_map(|parts| parts.concat()),
         (40_usize..60, "[ab_. ]{0,3}").prop_map(|(length, end)| "n".repeat(length) + &end),
         any::<String>(),
     ]

@@ -80,7 +80,10 @@ impl Session {
         if self.skill_tool_active(&settings) {
             let tool = skill_tool(&spoken.profile);
             if tools.all.iter().any(|own| own.name == tool.name) {
-                warnings.push(format!("the host has a tool {:?} of its own: skills cannot be activated", tool.name));
+                warnings.push(format!(
+                    "the host has a tool {:?} of its own: skills cannot be activated",
+                    tool.name
+                ));
             } else {
                 tools.active.push(tool.name.clone());
                 tools.all.push(tool);
@@ -112,11 +115,8 @@ impl Session {
 /// The deadlines that follow from settings, and what is odd.
 pub(super) fn deadlines(settings: &Settings) -> (Deadlines, Vec<String>) {
     let tools = &settings.tools;
-    let (deadlines, odd) = Deadlines::new(
-        tools.mcp.call_timeout_ms,
-        tools.bridge.call_timeout_ms,
-        tools.mcp.connect_timeout_ms,
-    );
+    let (deadlines, odd) =
+        Deadlines::new(tools.mcp.call_timeout_ms, tools.bridge.call_timeout_ms, tools.mcp.connect_timeout_ms);
     (deadlines, odd.iter().map(ToString::to_string).collect())
 }
 
@@ -162,7 +162,8 @@ impl Connection {
         let reason = reason.unwrap_or_else(|| "the session was closed".to_owned());
         let runs: Vec<String> =
             self.runs.iter().filter(|(_, live)| live.session == name).map(|(id, _)| id.clone()).collect();
-        let rejected_calls = runs.iter().filter_map(|id| self.runs.get(id)).map(|live| live.run.pending()).sum();
+        let rejected_calls =
+            runs.iter().filter_map(|id| self.runs.get(id)).map(|live| live.run.pending()).sum();
         self.display.forget(&name);
         self.work.spawn(async move {
             for bridge in &session.bridges {

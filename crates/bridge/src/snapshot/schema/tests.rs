@@ -76,10 +76,16 @@ fn tree() -> impl Strategy<Value = Value> {
         any::<String>().prop_map(Value::from),
     ];
     leaf.prop_recursive(5, 40, 6, |inner| {
-        let key = prop_oneof![Just("type".to_owned()), Just("properties".to_owned()), Just("required".to_owned()), ".{0,4}"];
+        let key = prop_oneof![
+            Just("type".to_owned()),
+            Just("properties".to_owned()),
+            Just("required".to_owned()),
+            ".{0,4}"
+        ];
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            proptest::collection::vec((key, inner), 0..6).prop_map(|members| Value::Object(members.into_iter().collect())),
+            proptest::collection::vec((key, inner), 0..6)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
         ]
     })
 }
