@@ -185,7 +185,8 @@ impl Wire {
 
     async fn more(&mut self) -> Result<()> {
         self.buffer.reserve(16 << 10);
-        let read = timeout(LONG, self.stream.read_buf(&mut self.buffer)).await.context("no answer in time")??;
+        let read =
+            timeout(LONG, self.stream.read_buf(&mut self.buffer)).await.context("no answer in time")??;
         if read == 0 {
             bail!("the connection was closed after {:?}", String::from_utf8_lossy(&self.buffer));
         }
