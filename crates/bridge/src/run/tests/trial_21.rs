@@ -53,7 +53,8 @@ async fn trial_21_deadline_abort_late_answer_and_concurrency() {
     let slow = begin(1, "slow", None);
     tokio::time::sleep(Duration::from_millis(10)).await;
     let (fast, ask, prog) = (begin(2, "fast", None), begin(3, "ask", None), begin(4, "prog", Some("p")));
-    let (slow, fast, ask, prog) = tokio::join!(end(slow, start), end(fast, start), end(ask, start), end(prog, start));
+    let (slow, fast, ask, prog) =
+        tokio::join!(end(slow, start), end(fast, start), end(ask, start), end(prog, start));
     assert_eq!((text(Some(fast.0)), fast.1), ("fast".to_owned(), 60));
     assert_eq!((text(Some(ask.0)), ask.1), ("ask".to_owned(), 710));
     let late = rejection(Some(slow.0));
