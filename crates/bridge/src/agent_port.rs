@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use toolway_secret::Secret;
 
-use crate::json::RawJson;
+use crate::prompt::{Digest, PromptImage};
+use crate::replay::AgentToolEvent;
 
 /// Makes agents. Implemented by each kind of agent runtime (a native turn loop, an agent behind a protocol); called by
 /// the coordinator, which alone decides when an agent is made anew.
@@ -19,9 +20,9 @@ pub trait AgentPort: Send + Sync + 'static {
     fn create(&self, options: AgentOptions)
     -> impl Future<Output = Result<Self::Agent, AgentFailure>> + Send;
 
-    /// What tells this port's credentials from others', without telling them: a fingerprint. Agents made under another
-    /// identity are not used again.
-    fn identity(&self) -> String;
+    /// The digest of the credentials that agents are made with now, if there are any. Agents made with others are not
+    /// used again.
+    fn identity(&self) -> Option<Digest>;
 }
 
 /// One agent: it is sent prompts, one at a time, and tells what it does. Implemented beside [`AgentPort`]; called by one
@@ -107,24 +108,9 @@ pub struct AgentPrompt {
     /// The text.
     pub text: String,
     /// The images of the latest user message.
-    pub images: Vec<Image>,
+    pub images: Vec<PromptImage>,
     /// The mode.
     pub mode: AgentMode,
-}
-
-/// An image, as it came.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Image {
-    /// Base64.
-    pub data: String,
-    /// `image/png` and the like.
-    pub mime_type: String,
-}
-
-impl fmt::Debug for Image {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Image({}, {} characters)", self.mime_type, self.data.len())
-    }
 }
 
 /// What an agent tells.
@@ -135,35 +121,13 @@ pub enum AgentEvent {
     /// More of its thinking.
     Thinking(String),
     /// One of its tools did something.
-    Tool(ToolActivity),
+    Tool(AgentToolEvent),
     /// A turn of its model ended: the record of what it used.
     TurnEnded(Usage),
     /// A step of its run ended, with the tools that it knows to be completed by then.
-    Step(Vec<ToolActivity>),
+    Step(Vec<AgentToolEvent>),
     /// It is done with the prompt.
     Ended(AgentEnd),
-}
-
-/// What one of the agent's tools did, as the agent reports it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolActivity {
-    /// How far it is.
-    pub stage: ToolStage,
-    /// The agent's report, an object, byte for byte.
-    pub report: RawJson,
-}
-
-/// How far a tool of the agent is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolStage {
-    /// It began.
-    Started,
-    /// Its arguments or its result are partly known.
-    Partial,
-    /// A shell command wrote something.
-    Output,
-    /// It ended.
-    Completed,
 }
 
 /// How many tokens a turn took.

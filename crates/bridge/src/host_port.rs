@@ -1,9 +1,15 @@
 //! Owns what a host offers to the bridge, as a trait, and what it tells and is told. It knows neither agent nor calls'
 //! way.
 
-use crate::agent_port::Usage;
+use std::path::PathBuf;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::agent_port::{AgentMode, Usage};
 use crate::call::CallId;
 use crate::json::RawJson;
+use crate::prompt::{HostSystem, InstructionFile, Message};
+use crate::skills::SkillList;
 use crate::tool::HostTools;
 
 /// A host: a session, a registry of tools, the only path on which these are run, a log and a user.
@@ -48,12 +54,42 @@ pub enum HostEvent {
     Compaction,
     /// The user went to another place of the session's tree.
     TreeNavigation,
-    /// Another model was selected.
-    ModelSelect,
+    /// The agent's own configuration changed: it reads it again, where it can.
+    AgentConfiguration,
     /// The adapter is loaded anew: every call is rejected, every agent is let go.
     AdapterReload,
     /// The session ends.
     SessionShutdown,
+}
+
+/// What a host asks a turn for.
+#[derive(Debug, Clone)]
+pub struct TurnRequest {
+    /// The whole conversation, oldest first, with the results of the last turn's calls at its end.
+    pub messages: Vec<Message>,
+    /// The host's system prompt.
+    pub system: HostSystem,
+    /// The files of instructions that the host put into it.
+    pub instruction_files: Vec<InstructionFile>,
+    /// The skills of the session that a model may have.
+    pub skills: SkillList,
+    /// The names of the tools that this turn's model is told of. They decide what can be shown as a card.
+    pub context_tools: Vec<String>,
+    /// The names of the wrappers by which the adapter shows what the agent did, as far as they are registered. None of
+    /// them: it is shown as text.
+    pub wrappers: Vec<String>,
+    /// In which mode the agent is to answer.
+    pub mode: AgentMode,
+    /// The agent's model.
+    pub model: String,
+    /// The folder it works in.
+    pub cwd: PathBuf,
+    /// Which settings of its own the agent loads, if not those of the user file. An empty list is none.
+    pub setting_sources: Option<Vec<String>>,
+    /// The most tokens of a bootstrap prompt, `None` for no limit.
+    pub budget_tokens: Option<usize>,
+    /// Cancelled when the host gives the turn up, or the calls that came of it.
+    pub abort: CancellationToken,
 }
 
 /// What a turn says, in order. The last one is always [`TurnEvent::End`], after which the stream closes.

@@ -13,11 +13,11 @@ use crate::call::{CallId, HostCall};
 mod tests;
 
 /// How long a tool event at the head waits for parallel ones.
-pub const GATHER: Duration = Duration::from_millis(75);
+const GATHER: Duration = Duration::from_millis(75);
 /// How long it then waits, at the most, for the agent's usage record.
-pub const USAGE_WAIT: Duration = Duration::from_millis(125);
+const USAGE_WAIT: Duration = Duration::from_millis(125);
 /// In which steps it looks for that record.
-pub const USAGE_STEP: Duration = Duration::from_millis(25);
+const USAGE_STEP: Duration = Duration::from_millis(25);
 
 /// How calls are handed to the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,6 +93,18 @@ impl<C> LiveQueue<C> {
     /// None waits.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+
+    /// How much memory it takes, roughly, in bytes.
+    pub fn weight(&self) -> usize {
+        self.items
+            .iter()
+            .map(|item| match item {
+                LiveItem::Text(text) | LiveItem::Thinking(text) => text.len(),
+                LiveItem::Call(call) => call.arguments.bytes().len() + 256,
+                LiveItem::Replay(_) => 4096,
+            })
+            .sum()
     }
 
     /// One more event, at the end. Text that follows text joins it, so the queue grows with tools and not with tokens.

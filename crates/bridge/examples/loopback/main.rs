@@ -3,6 +3,8 @@
 #![expect(clippy::print_stdout, reason = "the line that says where it listens")]
 
 mod bare;
+mod bridged;
+mod hosted;
 
 use anyhow::{Result, bail};
 
@@ -14,8 +16,10 @@ fn main() -> Result<()> {
         std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).ok();
         std::process::exit(0)
     });
-    match arguments.first().map(String::as_str) {
-        Some("bare") => runtime.block_on(bare::run()),
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["bare"] => runtime.block_on(bare::run()),
+        ["bridge"] => runtime.block_on(bridged::run()),
+        ["stdio", toolway] => hosted::run(toolway),
         _ => bail!("usage: loopback bare|bridge|stdio TOOLWAY"),
     }
 }

@@ -132,12 +132,11 @@ impl<'a, 'w> Section<'a, 'w> {
     pub(super) fn choice<T: Copy>(&mut self, key: &'static str, value: &mut T, choices: &[(&str, T)]) {
         let Some(raw) = self.raw(key) else { return };
         let text = serde_json::from_str::<String>(raw.get()).ok();
-        match choices.iter().find(|(name, _)| text.as_deref() == Some(name)) {
-            Some((_, chosen)) => *value = *chosen,
-            None => {
-                let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-                self.wrong(key, format!("is none of {}", names.join(", ")));
-            }
+        if let Some((_, chosen)) = choices.iter().find(|(name, _)| text.as_deref() == Some(name)) {
+            *value = *chosen;
+        } else {
+            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+            self.wrong(key, format!("is none of {}", names.join(", ")));
         }
     }
 
@@ -149,14 +148,11 @@ impl<'a, 'w> Section<'a, 'w> {
             return;
         };
         for (name, raw) in members {
-            match serde_json::from_str(raw.get()) {
-                Ok(flag) => {
-                    flags.insert(name, flag);
-                }
-                Err(_) => {
-                    let path = format!("{}.{}", self.path_of(key), shown(&name));
-                    self.warnings.push(path, "is neither true nor false");
-                }
+            if let Ok(flag) = serde_json::from_str(raw.get()) {
+                flags.insert(name, flag);
+            } else {
+                let path = format!("{}.{}", self.path_of(key), shown(&name));
+                self.warnings.push(path, "is neither true nor false");
             }
         }
     }
@@ -203,16 +199,11 @@ impl<'a, 'w> Section<'a, 'w> {
         wrong: &str,
     ) -> bool {
         let Some(raw) = self.raw(key) else { return false };
-        match serde_json::from_str(raw.get()) {
-            Ok(read) => {
-                *value = read;
-                true
-            }
-            Err(_) => {
-                self.wrong(key, wrong);
-                false
-            }
+        let read = serde_json::from_str(raw.get()).map(|read| *value = read);
+        if read.is_err() {
+            self.wrong(key, wrong);
         }
+        read.is_ok()
     }
 
     fn wrong(&mut self, key: &str, message: impl Into<String>) {

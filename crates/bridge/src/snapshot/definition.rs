@@ -75,7 +75,7 @@ fn description(profile: &Profile, mcp_name: &str, tool: &HostTool) -> String {
     let host = profile.host;
     let shown = quoted(&tool.name);
     let mut text = if tool.description.trim().is_empty() {
-        format!("Runs the tool {shown} of {host}.")
+        format!("Runs the {host} tool {shown}.")
     } else {
         tool.description.clone()
     };
@@ -89,7 +89,7 @@ fn description(profile: &Profile, mcp_name: &str, tool: &HostTool) -> String {
         }
     }
     format!(
-        "{text}\n\nCall it as {mcp_name}; in {host} its name is {shown}. The first prompt has the rules for all of them."
+        "{text}\n\nCall it as {mcp_name}; its {host} name is {shown}. The first prompt has the rules for all of them."
     )
 }
 

@@ -22,6 +22,8 @@ pub enum OddSchema {
     Required,
     /// It is nested too deep.
     Depth,
+    /// It has half a character, or a number beyond 64 bits.
+    Value,
 }
 
 impl fmt::Display for OddSchema {
@@ -32,6 +34,7 @@ impl fmt::Display for OddSchema {
             Self::Properties => "properties are not all objects",
             Self::Required => "required is no list of texts",
             Self::Depth => "the schema is nested too deep",
+            Self::Value => "the schema has a text or a number that not every client can read",
         })
     }
 }
@@ -48,7 +51,7 @@ pub(super) fn check(schema: &RawJson) -> Result<(), OddSchema> {
         match key {
             "type" => {
                 // A member that stands twice means the one to one reader and the other to the next.
-                if scan.peek() != Some(b'"') || scan.text() != "object" {
+                if scan.peek() != Some(b'"') || scan.text()? != "object" {
                     return Err(OddSchema::RootType);
                 }
                 is_object = true;
@@ -96,7 +99,7 @@ impl<'a> Scan<'a> {
     ) -> Result<(), OddSchema> {
         self.at += 1;
         while self.peek() == Some(b'"') {
-            let key = self.text();
+            let key = self.text()?;
             self.takes(b':');
             value(self, &key)?;
             self.takes(b',');
@@ -109,37 +112,42 @@ impl<'a> Scan<'a> {
     fn texts(&mut self) -> Result<(), OddSchema> {
         self.at += 1;
         while self.peek() == Some(b'"') {
-            self.skip_text();
+            self.skip_text()?;
             self.takes(b',');
         }
         if self.takes(b']') { Ok(()) } else { Err(OddSchema::Required) }
     }
 
     /// The string that begins here.
-    fn text(&mut self) -> Cow<'a, str> {
+    fn text(&mut self) -> Result<Cow<'a, str>, OddSchema> {
         let from = self.at;
-        self.skip_text();
+        self.skip_text()?;
         let raw = self.bytes.get(from..self.at).unwrap_or_default();
         let inside = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
         if memchr::memchr(b'\\', inside).is_none() {
-            return String::from_utf8_lossy(inside);
+            return Ok(String::from_utf8_lossy(inside));
         }
-        // One with half a character is like no key.
-        Cow::Owned(serde_json::from_slice(raw).unwrap_or_default())
+        serde_json::from_slice(raw).map(Cow::Owned).map_err(|_| OddSchema::Value)
     }
 
-    fn skip_text(&mut self) {
+    fn skip_text(&mut self) -> Result<(), OddSchema> {
+        let from = self.at;
+        let mut has_surrogate = false;
         self.at += 1;
         while let Some(rest) = self.bytes.get(self.at..) {
-            match memchr::memchr2(b'"', b'\\', rest) {
-                Some(place) if rest.get(place) == Some(&b'\\') => self.at += place + 2,
-                Some(place) => {
-                    self.at += place + 1;
-                    return;
-                }
-                None => self.at = self.bytes.len() + 1,
+            let Some(place) = memchr::memchr2(b'"', b'\\', rest) else { break };
+            self.at += place + 1;
+            if rest.get(place) == Some(&b'"') {
+                break;
             }
+            has_surrogate |= matches!(rest.get(place + 1..), Some([b'u', b'd' | b'D', ..]));
+            self.at += 1;
         }
+        let raw = self.bytes.get(from..self.at).unwrap_or_default();
+        if has_surrogate && serde_json::from_slice::<String>(raw).is_err() {
+            return Err(OddSchema::Value);
+        }
+        Ok(())
     }
 
     /// Passes over the value that begins here, which stands `depth` levels deep.
@@ -147,7 +155,7 @@ impl<'a> Scan<'a> {
         let outside = depth;
         loop {
             match self.peek() {
-                Some(b'"') => self.skip_text(),
+                Some(b'"') => self.skip_text()?,
                 Some(b'{' | b'[') => {
                     self.at += 1;
                     depth += 1;
@@ -160,7 +168,7 @@ impl<'a> Scan<'a> {
                     depth -= 1;
                 }
                 Some(b',' | b':') => self.at += 1,
-                Some(_) => self.skip_bare(),
+                Some(_) => self.skip_bare()?,
                 None => return Ok(()),
             }
             if depth == outside {
@@ -170,9 +178,19 @@ impl<'a> Scan<'a> {
     }
 
     /// A number, `true`, `false`, `null`.
-    fn skip_bare(&mut self) {
+    fn skip_bare(&mut self) -> Result<(), OddSchema> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
-        self.at += rest.iter().position(ends).unwrap_or(rest.len());
+        let end = rest.iter().position(ends).unwrap_or(rest.len());
+        self.at += end;
+        let bare = rest.get(..end).unwrap_or_default();
+        let is_word = matches!(bare, b"true" | b"false" | b"null");
+        if !is_word && (bare.len() > 15 || memchr::memchr2(b'e', b'E', bare).is_some()) {
+            return serde_json::from_slice::<f64>(bare).map(|_| ()).map_err(|_| OddSchema::Value);
+        }
+        Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

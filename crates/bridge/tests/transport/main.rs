@@ -8,4 +8,5 @@ mod life;
 mod load;
 mod modern;
 mod rig;
+mod self_test;
 mod wire;
