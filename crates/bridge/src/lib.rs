@@ -43,7 +43,7 @@ pub use profile::Profile;
 pub use registry::{Bridge, BridgeConfig};
 pub use report::{ReportInput, ReportedRun, report};
 pub use run::{Binding, CallSink, Facts, Progress, Run, Settlement};
-pub use replay::{Activity, AgentToolEvent, Card, CardBlock, Details, OutputStream, Records, Refusal, ReplayContext, Replayed, Route, ToolActivity, ToolStatus};
+pub use replay::{Activity, AgentToolEvent, Card, CardBlock, Details, Disk, OutputStream, PreviewFiles, Records, Refusal, Replay, ReplayContext, ReplayOutput, Replayed, Route, RunEnd, ToolActivity, ToolStatus, Trace, TraceKind, WrapperMoment, WrapperPlan, WrapperSurroundings, Wrappers, final_answer, replayed_turn, wrapper_definition};
 pub use scrub::Scrubber;
 pub use self_test::{Finding, SelfTest, self_test};
 pub use settings::{AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings, HostMode, LocalSettings, McpSettings, ModelSettings, NativeDisplay, SdkEventSettings, SettingChange, Settings, TaskPresentation, ToolSettings, Warning, settings_path};
