@@ -8,7 +8,7 @@ use super::*;
 use crate::json::RawJson;
 use crate::profile::Profile;
 
-const D: Duration = Duration::from_millis(1000);
+const D: Duration = Duration::from_secs(1);
 
 struct Table {
     calls: Calls<u32>,
@@ -263,7 +263,7 @@ fn a_tools_calls_end_without_the_others() {
     assert_eq!(table.calls.len(), 1);
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Step {
     Begin { request: u64, tool: usize },
     Bind,

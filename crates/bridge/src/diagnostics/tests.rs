@@ -96,7 +96,7 @@ async fn lines_go_to_stderr_with_the_tag_and_to_the_end_of_the_file() {
     });
     diagnostics.emit(|| event(EventKind::RunCreated));
     diagnostics.emit(|| event(EventKind::RunDisposed));
-    diagnostics.flush(Duration::from_secs(60)).await;
+    diagnostics.flush(Duration::from_mins(1)).await;
     let (created, disposed) =
         (event(EventKind::RunCreated).to_json(), event(EventKind::RunDisposed).to_json());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("before\n{created}\n{disposed}\n"));

@@ -276,7 +276,7 @@ async fn statement_35_diagnostics_have_no_secret_of_arguments_results_reasons_or
     let token = rig.path.split('/').nth(2).context("no token")?.to_owned();
     let run = rig.run.id().to_owned();
     rig.bridge.shutdown(SECRET).await;
-    diagnostics.flush(Duration::from_secs(60)).await;
+    diagnostics.flush(Duration::from_mins(1)).await;
     let written = std::fs::read_to_string(&file)?;
     let lines = String::from_utf8(stderr.0.lock().map_err(|_| io::Error::other("broken"))?.clone())?;
     for text in [&written, &lines, &format!("{:?}", diagnostics.last())] {
