@@ -1,6 +1,7 @@
 //! The loopback server over real sockets: the door, both generations of the protocol, many at once, and its end.
 
 mod bodies;
+mod calls;
 mod door;
 mod legacy;
 mod life;
