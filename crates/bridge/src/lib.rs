@@ -64,6 +64,7 @@ pub use replay::{
 pub use report::{ReportInput, ReportedRun, report};
 pub use run::{Binding, CallSink, Facts, Progress, Run, Settlement};
 pub use scrub::Scrubber;
+pub use self_test::{Finding, SelfTest, self_test};
 pub use settings::{
     AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings,
     HostMode, LocalSettings, McpSettings, ModelSettings, NativeDisplay, SdkEventSettings, SettingChange,

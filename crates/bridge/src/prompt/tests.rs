@@ -9,7 +9,7 @@ use super::*;
 const NAMES: [&str; 2] = ["pi__sem", "pi__todo"];
 const MANIFEST: &str = "Callable tool surfaces of this run\n- bridge: pi__sem, pi__todo";
 
-fn input<'a>(messages: &'a [Message]) -> PromptInput<'a> {
+fn input(messages: &[Message]) -> PromptInput<'_> {
     PromptInput {
         profile: &Profile::PI,
         exposed: &NAMES,

@@ -48,7 +48,7 @@ impl Connection {
             settings: Some(settings),
             warnings: raw_warnings,
             snapshot: Some(snapshot),
-            deadlines: Some([deadlines.tool, deadlines.bridge, deadlines.connect]),
+            deadlines: Some(*deadlines),
             run,
             diagnostics: &diagnostics,
         });

@@ -10,6 +10,8 @@ pub struct Catalogue {
     activation: Option<String>,
 }
 
+/// The first line of this catalogue.
+const INTRODUCTION: &str = "Skills hold instructions for certain kinds of work.";
 /// The lines around the entries of the host's catalogue.
 const OPEN: &str = "<available_skills>";
 const CLOSE: &str = "</available_skills>";
@@ -23,7 +25,7 @@ impl Catalogue {
 
     /// Its text.
     pub fn text(&self) -> String {
-        let mut text = String::from("Skills hold instructions for certain kinds of work.\n");
+        let mut text = format!("{INTRODUCTION}\n");
         match &self.activation {
             Some(tool) => text.extend([
                 "Before you work on something to which a skill applies, call `",
@@ -98,7 +100,7 @@ fn catalogue_at(system: &str, open: usize) -> Option<(&str, &str)> {
 }
 
 /// Where the paragraph begins that introduces the list: directly before it, one empty line between, its first line about
-/// skills that are for tasks.
+/// skills that are for tasks. A catalogue that was written here before counts as well.
 fn introduction(before: &str) -> Option<usize> {
     let paragraph_end = before.trim_end_matches(['\n', '\r', ' ']).len();
     let paragraph = before.get(..paragraph_end)?;
@@ -107,5 +109,5 @@ fn introduction(before: &str) -> Option<usize> {
         start = paragraph_end - tagged.len();
     }
     let first = paragraph.get(start..)?.lines().next()?;
-    first.starts_with("The following skills provide").then_some(start)
+    (first == INTRODUCTION || first.starts_with("The following skills provide")).then_some(start)
 }

@@ -169,9 +169,9 @@ async fn a_file_beyond_a_mebibyte_is_cut_between_characters_and_says_how_to_read
         let notice = format!(
             "[cut: the first {shown} of {whole} bytes, up to line 3; for the rest read {path} from that line on"
         );
-        assert!(given.contains(&notice), "{unit}: {}", &given[given.len() - 700..]);
+        assert!(given.contains(&notice), "{unit}: {}", given.rsplit("[cut").next().unwrap());
         assert!(!given.contains('\u{fffd}'), "{unit}");
-        assert!(given.contains(&body[..shown]));
+        assert!(given.contains(body.get(..shown).unwrap()));
     }
     fs::write(&skill.file_path, "a".repeat(limit)).unwrap();
     let given = text(&list, "swim").await;

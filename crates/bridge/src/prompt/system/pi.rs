@@ -50,9 +50,7 @@ fn plain(lines: &[&str]) -> Vec<Range<usize>> {
             next = skip_blank(lines, section.end);
         }
         if line_at(lines, next) == "Guidelines:" {
-            let rules = paragraph(lines, next);
-            let is_followed = is_documentation(line_at(lines, skip_blank(lines, rules.end)));
-            section.end = if is_followed { rules.end } else { bullets(lines, next + 1) };
+            section.end = rules_end(lines, next);
             is_recognised = true;
         }
         if is_recognised {
@@ -66,6 +64,22 @@ fn plain(lines: &[&str]) -> Vec<Range<usize>> {
         gone.push(documentation);
     }
     gone
+}
+
+/// Where the rules end that begin here. A rule may have several lines and paragraphs, so all up to the documentation belongs
+/// to the rules, if it ends as a rule and nothing between looks like a heading. Else it is the bullets alone.
+fn rules_end(lines: &[&str], start: usize) -> usize {
+    let documentation = start + first(lines.get(start..).unwrap_or_default(), is_documentation);
+    let inside = lines.get(start + 1..documentation).unwrap_or_default();
+    let Some(last) = inside.iter().rposition(|line| !line.trim_end().is_empty()) else { return start + 1 };
+    let is_heading = |at: usize| {
+        let line = line_at(lines, at);
+        begins_paragraph(lines, at) && (line.ends_with(':') || line.starts_with(['#', '<']))
+    };
+    let is_whole = begins_paragraph(lines, documentation)
+        && inside.get(last).is_some_and(|line| line.starts_with("- "))
+        && !(start + 1..documentation).any(is_heading);
+    if is_whole { start + last + 2 } else { bullets(lines, start + 1) }
 }
 
 /// The sections as elements.

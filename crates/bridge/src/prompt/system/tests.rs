@@ -65,14 +65,9 @@ fn sources(names: &[&str]) -> Vec<String> {
 #[test]
 fn what_pi_writes_for_its_own_models_goes_in_both_forms() {
     let day = "Current date: 2026-11-30\nCurrent working directory: /w";
-    let odd = of_pi(&format!("{PLAIN}{day}"));
-    assert_eq!(
-        odd,
-        format!("You are a helper inside pi.\n\n  even on Sundays\n- Be brief\n\n{day}"),
-        "a second paragraph stays"
-    );
-    let simple = PLAIN.replace("\n  even on Sundays\n", "");
-    assert_eq!(of_pi(&format!("{simple}{day}")), format!("You are a helper inside pi.\n\n{day}"));
+    assert_eq!(of_pi(&format!("{PLAIN}{day}")), format!("You are a helper inside pi.\n\n{day}"));
+    let none = PLAIN.replace("- read: Looks into files\n- web-search: Asks the web", "(none)");
+    assert_eq!(of_pi(&none), "You are a helper inside pi.");
     let tail = "<addendum>\nSpeak Latin.\n</addendum>\n\n<cwd>\n/w\n</cwd>";
     assert_eq!(of_pi(&format!("{TAGGED}\n\n{tail}")), format!("You are a helper inside pi.\n\n{tail}"));
 }
@@ -83,10 +78,23 @@ fn project_instructions_and_skills_after_them_stay_also_if_they_look_like_pi_s_s
                 - make: builds\n\nIn addition to the tools above, use sed.\n\nGuidelines:\n- no tabs\n\n\
                 Pi documentation (ours):\n- a.md\n\n<tools>\n- x: y\n</tools>\n\nThe following skills provide help:\n\n\
                 <available_skills>\n</available_skills>";
-    let simple = PLAIN.replace("\n  even on Sundays\n", "");
-    assert_eq!(of_pi(&format!("{simple}\n{kept}")), format!("You are a helper inside pi.\n\n{kept}"));
+    assert_eq!(of_pi(&format!("{PLAIN}\n{kept}")), format!("You are a helper inside pi.\n\n{kept}"));
     let kept = format!("<project_context>\n{kept}\n</project_context>");
     assert_eq!(of_pi(&format!("{TAGGED}\n\n{kept}")), format!("You are a helper inside pi.\n\n{kept}"));
+}
+
+#[test]
+fn what_somebody_put_between_pi_s_sections_stays() {
+    let documentation = "Pi documentation (only";
+    for theirs in
+        ["Team rules:\n- no tabs", "# Team\n\n- no tabs", "<team>\n- no tabs\n</team>", "Speak Latin."]
+    {
+        let shown = of_pi(&PLAIN.replace(documentation, &format!("{theirs}\n\n{documentation}")));
+        assert!(shown.contains(theirs), "{shown}");
+        assert!(!shown.contains("web-search: Asks") && !shown.contains("/opt/pi"), "{shown}");
+        let shown = of_pi(&TAGGED.replace("<rules>", &format!("{theirs}\n\n<rules>")));
+        assert!(shown.contains(theirs) && !shown.contains("/opt/pi"), "{shown}");
+    }
 }
 
 #[test]
@@ -180,8 +188,9 @@ fn files() -> [InstructionFile; 3] {
 }
 
 fn plain_context(files: &[&InstructionFile]) -> String {
-    let blocks: String =
+    let blocks: Vec<String> =
         files.iter().map(|file| format!("## {}\n\n{}\n\n", file.path, file.content)).collect();
+    let blocks = blocks.concat();
     format!(
         "Hello.\n\n# Project Context\n\nProject-specific instructions and guidelines:\n\n{blocks}\nCurrent date: today"
     )

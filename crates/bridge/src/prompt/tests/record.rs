@@ -6,7 +6,7 @@ fn told(profile: &Profile, messages: &[Message]) -> String {
     let prompt = bootstrap(&PromptInput { profile, ..input(messages) }).text;
     let start = prompt.find(transcript::HEADING).unwrap() + transcript::HEADING.len();
     let end = prompt.find("\n\nNow answer").unwrap();
-    prompt[start..end].trim().to_owned()
+    prompt.get(start..end).unwrap().trim().to_owned()
 }
 
 #[test]
