@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::json::RawJson;
 use crate::prompt::{Digest, HostSystem, Message, MessageBody};
+use crate::skills::Catalogue;
 
 pub use pool::{PoolKey, PoolMember};
 
@@ -26,6 +27,8 @@ pub(crate) const FRESH_FOR: Duration = Duration::from_mins(5);
 pub struct Situation<'a> {
     /// The host's system prompt.
     pub system: &'a HostSystem,
+    /// What stands in it for the host's catalogue of skills.
+    pub catalogue: Option<&'a Catalogue>,
     /// The declarations of the tools: those of `tools/list`, or the host's own.
     pub tools: &'a [u8],
     /// The conversation, oldest first, the latest user message included.
@@ -56,7 +59,7 @@ pub enum Decision {
 pub enum Cause {
     /// Nothing was sent to this agent yet.
     NeverSent,
-    /// The host's system prompt is another one.
+    /// The host's system prompt is another one, or the catalogue of skills in it.
     SystemPrompt,
     /// The declarations of the tools are others.
     Tools,
@@ -130,7 +133,11 @@ pub struct Fingerprint {
 impl Fingerprint {
     /// The fingerprint of this situation.
     pub fn of(situation: &Situation<'_>) -> Self {
-        let system = serde_json::to_vec(situation.system).unwrap_or_default();
+        let mut system = serde_json::to_vec(situation.system).unwrap_or_default();
+        if let Some(catalogue) = situation.catalogue {
+            system.push(b'\n');
+            system.extend_from_slice(catalogue.text().as_bytes());
+        }
         Self {
             system: Digest::of(&system),
             tools: Digest::of(situation.tools),

@@ -14,7 +14,8 @@ mod tests;
 
 use crate::profile::Profile;
 
-pub use bootstrap::{bootstrap, boundary};
+pub use bootstrap::bootstrap;
+pub(crate) use bootstrap::boundary;
 pub use budget::estimate;
 pub use digest::Digest;
 pub use incremental::incremental;
@@ -63,7 +64,7 @@ pub struct PromptImage {
 }
 
 /// The tail guard alone, of an incremental prompt or of a bootstrap prompt.
-pub fn tail_guard(input: &PromptInput<'_>, is_incremental: bool) -> String {
+pub(crate) fn tail_guard(input: &PromptInput<'_>, is_incremental: bool) -> String {
     let occasion = if is_incremental { tail::Occasion::Incremental } else { tail::Occasion::Bootstrap };
     tail::guard(input, occasion)
 }

@@ -5,6 +5,7 @@ mod catalogue;
 mod escape;
 mod resources;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -55,11 +56,11 @@ impl SkillList {
     /// so waits for the disk: [`Self::load`] is for async code.
     pub fn read(skills: Vec<Skill>) -> Self {
         let mut listed: Vec<Listed> = Vec::new();
+        let mut names = HashSet::new();
         for skill in skills.into_iter().filter(|skill| !skill.disable_model_invocation) {
-            if listed.iter().any(|other| other.skill.name == skill.name) {
-                continue;
+            if names.insert(skill.name.clone()) {
+                listed.push(Listed { folder: resources::folder_of(&skill), skill });
             }
-            listed.push(Listed { folder: resources::folder_of(&skill), skill });
         }
         Self { listed: listed.into() }
     }

@@ -34,6 +34,7 @@ fn turns(count: usize) -> Vec<Message> {
 struct Session {
     continuity: Continuity,
     system: HostSystem,
+    catalogue: Option<Catalogue>,
     tools: Vec<u8>,
     messages: Vec<Message>,
     pool: PoolKey,
@@ -45,6 +46,7 @@ impl Session {
         Self {
             continuity: Continuity::new(),
             system: system("be kind"),
+            catalogue: None,
             tools: TOOLS.to_vec(),
             messages: turns(0),
             pool: pool(),
@@ -66,7 +68,8 @@ impl Session {
 
     fn step(&self) -> Step {
         let Self { system, tools, messages, pool, .. } = self;
-        self.continuity.decide(&Situation { system, tools, messages, pool }, self.now)
+        let catalogue = self.catalogue.as_ref();
+        self.continuity.decide(&Situation { system, catalogue, tools, messages, pool }, self.now)
     }
 
     fn send(&mut self) -> Decision {
@@ -129,6 +132,23 @@ fn every_divergence_has_its_cause() {
     let mut session = Session::begun();
     session.tools = b"[]".to_vec();
     assert_eq!(session.cause(), Some(Cause::Tools));
+
+    let skill = crate::skills::Skill {
+        name: "swim".to_owned(),
+        description: String::new(),
+        file_path: "/skills/swim/SKILL.md".to_owned(),
+        base_dir: "/skills/swim".to_owned(),
+        disable_model_invocation: false,
+    };
+    let list = crate::skills::SkillList::read(vec![skill]);
+    let mut session = Session::begun();
+    session.catalogue = Some(Catalogue::new(list.clone(), None));
+    assert_eq!(session.cause(), Some(Cause::SystemPrompt), "skills came that the agent does not know");
+    session.send();
+    session.follow_up();
+    assert_eq!(session.cause(), None);
+    session.catalogue = Some(Catalogue::new(list, Some("pi__cursor_activate_skill")));
+    assert_eq!(session.cause(), Some(Cause::SystemPrompt), "they are activated in another way");
 
     let mut session = Session::begun();
     session.messages.clear();

@@ -57,7 +57,7 @@ fn notice(omitted: usize) -> String {
 }
 
 /// The boundary block alone: what can be called and what cannot.
-pub fn boundary(input: &PromptInput<'_>) -> String {
+pub(crate) fn boundary(input: &PromptInput<'_>) -> String {
     let host = input.profile.host;
     let mut lines = vec![
         "Tools in this run".to_owned(),

@@ -1,6 +1,7 @@
 //! Behaviour of the two prompts: their sections, their wording, what of a conversation they tell.
 
 mod record;
+mod surface;
 
 use serde_json::json;
 

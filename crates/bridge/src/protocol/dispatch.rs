@@ -61,6 +61,7 @@ impl Connection {
             "call/admit" => with(params, |params| self.call_admit(&params)),
             "manifest/read" => with(params, |params| self.read_manifest(&params)),
             "report/read" => with(params, |params| self.read_report(&params)),
+            "selftest/run" => with(params, |params| self.run_self_test(&params, id)),
             _ => self.dispatch_more(method, params, now),
         }
     }
@@ -72,6 +73,10 @@ impl Connection {
             "prompt/sent" => with(params, |params| self.prompt_sent(&params, now)),
             "prompt/reset" => with(params, |params| self.reset_prompts(&params)),
             "prompt/section" => with(params, |params| self.prompt_section(params)),
+            "display/begin" => with(params, |params| self.begin_display(params)),
+            "display/tool" => with(params, |params| self.display_tool(params, now)),
+            "display/end" => with(params, |params| self.end_display(&params)),
+            "replay/take" => with(params, |params| self.take_replay(&params)),
             _ => Err(Fault::new(Fault::METHOD, format!("there is no method {method:.80?}"))),
         }
     }

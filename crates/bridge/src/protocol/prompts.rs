@@ -87,6 +87,7 @@ impl Connection {
             let situation = Situation {
                 system: &system,
                 tools: ground.snapshot.tools_json(),
+                catalogue: ground.catalogue.as_ref(),
                 messages: &messages,
                 pool: &pool,
             };
@@ -165,10 +166,9 @@ impl Connection {
                 Section::TailGuard => tail_guard(&input, false),
                 Section::IncrementalTailGuard => tail_guard(&input, true),
                 Section::Skills => ground.catalogue.as_ref().map(Catalogue::text).unwrap_or_default(),
-                Section::System => system
-                    .as_ref()
-                    .map(|system| ground.system(system, &instruction_files))
-                    .unwrap_or_default(),
+                Section::System => {
+                    system.as_ref().map(|system| ground.system(system, &instruction_files)).unwrap_or_default()
+                }
             }
         })?;
         Reply::now(SectionShown { text })

@@ -131,6 +131,12 @@ impl Waiter {
         Self { run, id, slot, keep_alive: keep_alive.map(|every| (every, Instant::now() + every)) }
     }
 
+    /// The host tool-call id.
+    #[cfg(test)]
+    pub(crate) fn id(&self) -> &CallId {
+        &self.id
+    }
+
     /// The next thing that the client is to be sent. Loses nothing when it is dropped. After the end it gives the end
     /// again.
     pub(crate) async fn next(&mut self) -> Update {

@@ -5,6 +5,7 @@ mod agent;
 mod bad_hosts;
 mod calls;
 mod conversation;
+mod display;
 mod endings;
 mod host;
 mod sessions;

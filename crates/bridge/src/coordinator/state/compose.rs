@@ -11,6 +11,7 @@ use crate::manifest::{ManifestOptions, manifest};
 use crate::profile::Profile;
 use crate::prompt::{self, Prompt, PromptInput, SystemOptions};
 use crate::settings::{AgentTransport, Settings};
+use crate::skills::Catalogue;
 use crate::snapshot::Snapshot;
 
 /// What a turn is sent with.
@@ -18,6 +19,7 @@ use crate::snapshot::Snapshot;
 pub(super) struct Composed {
     pub(super) snapshot: Arc<Snapshot>,
     key: PoolKey,
+    catalogue: Option<Catalogue>,
     system: String,
     manifest: Option<String>,
 }
@@ -50,7 +52,7 @@ impl State {
         });
         let manifest =
             settings.tools.manifest.then(|| manifest(profile, &snapshot, &ManifestOptions { in_prompt: true }));
-        Composed { snapshot, key, system, manifest }
+        Composed { snapshot, key, catalogue, system, manifest }
     }
 }
 
@@ -59,6 +61,7 @@ impl Composed {
     pub(super) fn situation<'a>(&'a self, request: &'a TurnRequest) -> Situation<'a> {
         Situation {
             system: &request.system,
+            catalogue: self.catalogue.as_ref(),
             tools: self.snapshot.tools_json(),
             messages: &request.messages,
             pool: &self.key,
@@ -128,4 +131,14 @@ fn sources(request: &TurnRequest, settings: &Settings) -> Vec<String> {
 
 fn is_http1(settings: &Settings) -> bool {
     settings.local.transport == AgentTransport::Http1
+}
+
+impl State {
+    /// The catalogue of skills that stands for the host's.
+    fn catalogue(&self, request: &TurnRequest, snapshot: &Snapshot) -> Option<Catalogue> {
+        let tool = self.making.profile.skill_tool;
+        let exposed = snapshot.exposed().iter().find(|exposed| exposed.tool.name == tool);
+        let activation = exposed.map(|exposed| exposed.mcp_name.as_str());
+        (!request.skills.is_empty()).then(|| Catalogue::new(request.skills.clone(), activation))
+    }
 }
