@@ -7,6 +7,7 @@ mod legacy;
 mod life;
 mod load;
 mod modern;
+mod names;
 mod rig;
 mod self_test;
 mod streams;
