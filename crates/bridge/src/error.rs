@@ -15,6 +15,9 @@ pub enum BridgeError {
     /// The bridge was shut down.
     #[error("the bridge is shut down")]
     Closed,
+    /// There is an open session of that scope. It is not replaced.
+    #[error("the session {0} is open already")]
+    SessionOpen(String),
     /// Another program holds the lock of the settings file, or left it behind. It is never taken from it.
     #[error("the settings are locked by {}: try again, or remove that file if no other program is changing them", lock.display())]
     SettingsLocked {

@@ -62,6 +62,19 @@ pub enum HostEvent {
     SessionShutdown,
 }
 
+impl HostEvent {
+    /// What calls that it ends are told.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Compaction => "the conversation was compacted",
+            Self::TreeNavigation => "the user moved in the tree of the session",
+            Self::AgentConfiguration => "the agent's configuration changed",
+            Self::AdapterReload => "the adapter was reloaded",
+            Self::SessionShutdown => "the session was shut down",
+        }
+    }
+}
+
 /// What a host asks a turn for.
 #[derive(Debug, Clone)]
 pub struct TurnRequest {

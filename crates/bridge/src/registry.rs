@@ -121,7 +121,7 @@ impl Bridge {
         }
         let ids = Ids::random(&self.0.config.profile)?;
         if listener.is_none() {
-            *listener = Some(Listener::start(self.0.config.profile, ServerOptions::default()).await?);
+            *listener = Some(Listener::start(&self.0.config.profile, ServerOptions::default()).await?);
         }
         let Some(listener) = &*listener else { return Ok(None) };
         let endpoint = listener.endpoint()?;

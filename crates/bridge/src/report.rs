@@ -2,8 +2,8 @@
 //! could be a secret: no endpoints, no arguments, no results.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
+use crate::deadline::Deadlines;
 use crate::manifest::{ManifestOptions, manifest, manifest_without_snapshot};
 use crate::naming::quoted;
 use crate::profile::Profile;
@@ -28,8 +28,8 @@ pub struct ReportInput<'a> {
     pub warnings: &'a [Warning],
     /// Of this moment, not the one of a run.
     pub snapshot: Option<&'a Snapshot>,
-    /// The deadlines as they count, clamped: tool calls of the agent, calls through the bridge, connecting.
-    pub deadlines: Option<[Duration; 3]>,
+    /// The deadlines as they count.
+    pub deadlines: Option<Deadlines>,
     /// The run that lives.
     pub run: Option<ReportedRun<'a>>,
     /// Lines of diagnostics, scrubbed, the last one last.
@@ -108,9 +108,8 @@ fn tables(text: &mut String, input: &ReportInput<'_>) -> std::fmt::Result {
 
 /// What lives, and what went wrong.
 fn state(text: &mut String, input: &ReportInput<'_>) -> std::fmt::Result {
-    if let Some([tool, bridge, connect]) =
-        input.deadlines.map(|deadlines| deadlines.map(|time| time.as_millis()))
-    {
+    if let Some(Deadlines { tool, bridge, connect }) = input.deadlines {
+        let [tool, bridge, connect] = [tool, bridge, connect].map(|time| time.as_millis());
         writeln!(
             text,
             "\nDeadlines: MCP tool calls {tool} ms, calls through the bridge {bridge} ms, connecting {connect} ms"
@@ -130,7 +129,7 @@ fn state(text: &mut String, input: &ReportInput<'_>) -> std::fmt::Result {
     }
     let skipped = input.diagnostics.len().saturating_sub(MOST_DIAGNOSTICS);
     list(text, "Last diagnostics", input.diagnostics.iter().skip(skipped).map(|entry| line(entry)))?;
-    list(text, "Settings", input.warnings.iter().map(|warning| line(&warning.to_string())))
+    list(text, "Warnings about settings", input.warnings.iter().map(|warning| line(&warning.to_string())))
 }
 
 fn list(text: &mut String, title: &str, lines: impl Iterator<Item = String>) -> std::fmt::Result {

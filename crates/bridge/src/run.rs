@@ -7,8 +7,10 @@
 
 mod clock;
 mod deliver;
+mod host;
 mod progress;
 mod pump;
+mod requests;
 mod settle;
 mod waiter;
 
@@ -29,14 +31,12 @@ use toolway_guard::Guard;
 use toolway_secret::Secret;
 
 use crate::agent_port::InlineServer;
-use crate::call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
-use crate::calls::{Calls, Ids, MOST_CALLS, NewCall, Origin, cancelled};
+use crate::call::{CallId, HostCall, Rejection};
+use crate::calls::{Calls, Ids, MOST_CALLS};
 use crate::deadline::Deadlines;
 use crate::diagnostics::{Diagnostics, EventKind};
-use crate::json::RawJson;
 use crate::own_activity::OwnActivity;
 use crate::profile::Profile;
-use crate::result;
 use crate::snapshot::Snapshot;
 pub use progress::Progress;
 pub use pump::Binding;
@@ -225,11 +225,6 @@ impl Run {
         self.0.deadlines
     }
 
-    /// The names that it uses.
-    pub(crate) fn profile(&self) -> &Profile {
-        &self.0.profile
-    }
-
     /// It takes no requests any more.
     pub fn is_disposed(&self) -> bool {
         self.0.disposed.is_cancelled()
@@ -275,175 +270,6 @@ impl Run {
             let pairs = tools.map(|tool| (tool.tool.name.clone(), tool.mcp_name.clone())).collect();
             self.event(EventKind::ToolsExposed { pairs })
         });
-    }
-
-    /// A client introduced itself.
-    pub(crate) fn connected(&self) {
-        self.0.connected.fetch_add(1, Ordering::Relaxed);
-        self.0.diagnostics.emit(|| self.event(EventKind::McpInitialized));
-    }
-
-    /// A client was given the list of tools.
-    pub(crate) fn listed(&self) {
-        self.0.listed.fetch_add(1, Ordering::Relaxed);
-        let tool_count = self.0.snapshot.exposed().len();
-        self.0.diagnostics.emit(|| self.event(EventKind::McpToolsList { tool_count }));
-    }
-
-    /// A client calls a tool. `token`: it wants to hear of progress, under that token.
-    pub(crate) fn begin(
-        &self,
-        origin: Origin,
-        name: &str,
-        arguments: Option<RawJson>,
-        token: Option<RawJson>,
-    ) -> Began {
-        if self.is_disposed() {
-            return Began::Rejected(cancelled("the run is over"));
-        }
-        let exposed = self.0.snapshot.exposed();
-        let found = exposed.binary_search_by(|tool| tool.mcp_name.as_str().cmp(name));
-        let Some((tool, offered)) = found.ok().and_then(|tool| Some((tool, exposed.get(tool)?))) else {
-            return Began::Answer(result::unknown_tool(name, self.0.snapshot.suggestion(name)));
-        };
-        self.0.called.fetch_add(1, Ordering::Relaxed);
-        let arguments = arguments.filter(RawJson::is_object).unwrap_or_else(RawJson::empty_object);
-        // The id is the table's to give.
-        let call = HostCall {
-            id: CallId::new(""),
-            tool: offered.tool.name.clone(),
-            mcp_name: offered.mcp_name.clone(),
-            arguments,
-        };
-        let slot = Arc::new(Slot::new(token));
-        let request = self.0.diagnostics.is_on().then(|| origin.request.clone());
-        let (id, event) = {
-            let mut state = self.lock();
-            if state.withdrawn.contains(&tool) {
-                return Began::Answer(result::withdrawn_tool(&offered.tool.name));
-            }
-            let now = Instant::now();
-            let new = NewCall { origin, tool, call, reply: Arc::clone(&slot) };
-            let (n, id) = match state.calls.begin(now, new) {
-                Ok(begun) => begun,
-                Err(rejection) => return Began::Rejected(rejection),
-            };
-            if state.alarm.is_none() {
-                state.alarm = state.calls.next_deadline();
-                self.0.clock.notify_one();
-            }
-            let event = request.map(|request| {
-                let call = self.call_fields(&state, n, &id, tool, &request);
-                self.event_of(EventKind::RequestQueued(call), state.calls.len())
-            });
-            (id, event)
-        };
-        if let Some(event) = event {
-            self.0.diagnostics.emit(|| event);
-        }
-        self.pump();
-        Began::Waiting(Waiter::new(self.clone(), id, slot, self.0.keep_alive))
-    }
-
-    /// The client cancels its request. One that it never made is of no consequence.
-    pub(crate) fn cancel_request(&self, origin: Origin) {
-        let reason = crate::calls::CLIENT_CANCELLED;
-        let ended = self.lock().calls.cancel_request(Instant::now(), origin, reason);
-        self.give_up(ended);
-    }
-
-    /// As [`Run::cancel_request`], by the host's id.
-    fn cancelled_by_client(&self, id: &CallId, reason: &str) {
-        let ended = self.lock().calls.cancel(id, reason);
-        self.give_up(ended);
-    }
-
-    /// The client ended its session: nobody is left whom its calls could be answered to.
-    pub(crate) fn cancel_session(&self, session: u64, reason: &str) {
-        let ended = self.lock().calls.cancel_session(session, reason);
-        self.reject_all(ended, reason);
-    }
-
-    /// The host tells how far a call is. It moves no deadline.
-    pub fn progress(&self, id: &CallId, progress: &Progress) {
-        let slot = self.lock().calls.reply(id).map(Arc::clone);
-        if let Some(slot) = slot {
-            slot.progress(Some(progress));
-        }
-    }
-
-    /// The host gives the result of a call. The first one counts, if anybody waits for it.
-    pub fn settle(&self, id: &CallId, result: HostResult) -> Settlement {
-        self.settle_with(id, result)
-    }
-
-    /// The host ends a call without a result. It is not told to stop it.
-    pub fn fail(&self, id: &CallId, rejection: Rejection) -> Settlement {
-        let ended = self.lock().calls.end(id);
-        let found = if ended.is_some() { Settlement::Delivered } else { Settlement::Unknown };
-        self.reject(ended, rejection.kind, &rejection.reason);
-        found
-    }
-
-    /// The host's own abort signal ended a call: the agent is told so, and the sink is told to stop it.
-    pub fn abort(&self, id: &CallId, reason: &str) -> Settlement {
-        let ended = self.lock().calls.cancel(id, reason);
-        let found = if ended.is_some() { Settlement::Delivered } else { Settlement::Unknown };
-        self.reject(ended, RejectionKind::Cancelled, reason);
-        found
-    }
-
-    /// The host asks before it executes a tool call. Refused are ids of bridge calls that nobody waits for (any more);
-    /// other ids are none of the bridge's business.
-    pub fn admit(&self, id: &CallId) -> Result<(), String> {
-        if !id.is_of_bridge(&self.0.profile) || self.lock().calls.is_pending(id) {
-            return Ok(());
-        }
-        Err(NO_LONGER_PENDING.to_owned())
-    }
-
-    /// The id is, or could be, of one of this run's calls.
-    pub(crate) fn owns(&self, id: &CallId) -> bool {
-        self.lock().calls.ids().owns(id)
-    }
-
-    /// Every call is given up, with that reason. The run goes on.
-    pub fn cancel_all(&self, reason: &str) {
-        let ended = self.lock().calls.cancel_all(reason);
-        self.reject_all(ended, reason);
-    }
-
-    /// The host removed a tool, by its real name: calls of it, also those on their way, are told so at once.
-    pub fn withdraw(&self, real_name: &str) {
-        let Some(tool) = self.place_of(real_name) else { return };
-        let ended = {
-            let mut state = self.lock();
-            state.withdrawn.insert(tool);
-            state.calls.cancel_tool(tool, "the host removed the tool")
-        };
-        for ended in ended {
-            self.answer(ended, result::withdrawn_tool(real_name), true);
-        }
-        self.pump();
-    }
-
-    /// The host has a tool again that it had removed.
-    pub fn restore(&self, real_name: &str) {
-        if let Some(tool) = self.place_of(real_name) {
-            self.lock().withdrawn.remove(&tool);
-        }
-    }
-
-    fn place_of(&self, real_name: &str) -> Option<usize> {
-        self.0.snapshot.exposed().iter().position(|tool| tool.tool.name == real_name)
-    }
-
-    /// The agent's report of one of its own tools is about a bridge call, which the host shows already.
-    pub fn is_own_activity(&self, report: &RawJson) -> bool {
-        let known = |name: &str| self.0.snapshot.find(name).is_some();
-        let requested = |id: &toolway_wire::Id| self.lock().calls.knows_request(id);
-        let mut own = self.0.own.lock().unwrap_or_else(PoisonError::into_inner);
-        own.recognise(report, self.0.profile.server_key, &known, &requested)
     }
 
     /// Takes no more requests and gives up every call, with that reason. What follows is [`Run::dispose`].

@@ -127,11 +127,11 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Listens on 127.0.0.1, on a port that the system chooses. Must be called within a runtime.
-    pub(crate) async fn start(profile: Profile, options: ServerOptions) -> Result<Self, BridgeError> {
+    pub(crate) async fn start(profile: &Profile, options: ServerOptions) -> Result<Self, BridgeError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(BridgeError::Listen)?;
         let address = listener.local_addr().map_err(BridgeError::Listen)?;
         let server = Arc::new(Server {
-            profile,
+            profile: *profile,
             door: Door::new(address.port()),
             routes: Routes::new(profile.path_segment),
             budget: Semaphore::new(options.body_budget >> 10),

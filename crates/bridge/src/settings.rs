@@ -11,6 +11,7 @@ mod write;
 
 use std::collections::BTreeMap;
 
+use crate::deadline::Deadlines;
 use crate::snapshot::SurfaceOptions;
 
 pub use change::SettingChange;
@@ -40,6 +41,25 @@ impl Settings {
             exclude: bridge.exclude.clone(),
             own_display_tool,
         }
+    }
+
+    /// The deadlines as they count, and a warning for each that counts otherwise than it was written.
+    pub fn deadlines(&self) -> (Deadlines, Vec<Warning>) {
+        let tools = &self.tools;
+        let (deadlines, odd) = Deadlines::new(
+            tools.mcp.call_timeout_ms,
+            tools.bridge.call_timeout_ms,
+            tools.mcp.connect_timeout_ms,
+        );
+        let warnings = odd.iter().map(|warning| {
+            let key = match warning.which {
+                "bridge" => "tools.bridge.callTimeoutMs",
+                "connect" => "tools.mcp.connectTimeoutMs",
+                _ => "tools.mcp.callTimeoutMs",
+            };
+            Warning::new(key, warning.to_string())
+        });
+        (deadlines, warnings.collect())
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent_port::{Agent, AgentEvent, AgentFailure, AgentOptions, AgentPort, AgentPrompt, InlineServer};
+use crate::agent_port::{Agent, AgentEvent, AgentFailure, AgentOptions, AgentPort, AgentPrompt};
 use crate::registry::Bridge;
 use crate::run::Run;
 use crate::snapshot::Snapshot;
@@ -135,13 +135,7 @@ impl<P: AgentPort> Driver<P> {
     }
 
     async fn make(&self, run: Option<&Run>, mut options: AgentOptions) -> Result<P::Agent, AgentFailure> {
-        options.mcp_servers = run
-            .map(|run| {
-                let server = run.server();
-                InlineServer { key: server.key, url: server.url }
-            })
-            .into_iter()
-            .collect();
+        options.mcp_servers = run.map(Run::server).into_iter().collect();
         timeout(self.patience.create, self.port.create(options))
             .await
             .unwrap_or_else(|_| Err(AgentFailure::new(format!("no agent within {} s", self.patience.create.as_secs()))))

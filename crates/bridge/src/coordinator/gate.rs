@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::CallId;
-use crate::profile::Profile;
+use crate::registry::Bridge;
 use crate::run::{Progress, Run};
 
 /// The view of a session that its hooks have.
 #[derive(Debug)]
 pub(super) struct Gate {
-    profile: Profile,
+    bridge: Bridge,
     open: AtomicBool,
     turns: AtomicUsize,
     now: Mutex<Now>,
@@ -25,8 +25,8 @@ struct Now {
 }
 
 impl Gate {
-    pub(super) fn new(profile: Profile) -> Self {
-        Self { profile, open: AtomicBool::new(true), turns: AtomicUsize::new(0), now: Mutex::default() }
+    pub(super) fn new(bridge: Bridge) -> Self {
+        Self { bridge, open: AtomicBool::new(true), turns: AtomicUsize::new(0), now: Mutex::default() }
     }
 
     /// The run whose calls the host may be handed from now on, none after its agent is let go.
@@ -62,21 +62,18 @@ impl Gate {
 
     /// What the pre-execution hook asks. An error is a reason to block.
     pub(super) fn admit(&self, id: &CallId) -> Result<(), String> {
-        if !self.open.load(Ordering::SeqCst) || !id.is_of_bridge(&self.profile) {
+        let is_ours = id.is_of_bridge(&self.bridge.config().profile);
+        if !is_ours || !self.open.load(Ordering::SeqCst) {
             return Ok(());
         }
-        let (run, aborted) = {
-            let now = self.lock();
-            (now.run.clone(), now.abort.as_ref().is_some_and(CancellationToken::is_cancelled))
-        };
-        if aborted {
+        if self.lock().abort.as_ref().is_some_and(CancellationToken::is_cancelled) {
             return Err("the host gave the turn up before the call began".to_owned());
         }
-        run.map_or_else(|| Err("the call is no longer pending".to_owned()), |run| run.admit(id))
+        self.bridge.admit(id)
     }
 
     /// How far a call is.
-    pub(super) fn progress(&self, id: &CallId, progress: Progress) {
+    pub(super) fn progress(&self, id: &CallId, progress: &Progress) {
         let run = self.lock().run.clone();
         if let Some(run) = run {
             run.progress(id, progress);

@@ -15,7 +15,8 @@ use crate::agent_port::{AgentEnd, AgentFailure, AgentPrompt};
 use crate::call::CallId;
 use crate::continuity::{Continuity, Step};
 use crate::live::{LiveQueue, Pace};
-use crate::replay::{Card, Replay};
+use super::display::Display;
+use crate::replay::Card;
 use crate::run::Run;
 use crate::snapshot::Snapshot;
 
@@ -56,7 +57,7 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) queue: LiveQueue<(CallId, Card)>,
-    pub(super) replay: Replay,
+    pub(super) display: Display,
     /// Calls and cards of the host's last message: by their results the answer is found again.
     pub(super) outstanding: HashSet<CallId>,
     /// Calls that the host was handed and that have no end yet.
@@ -88,10 +89,10 @@ impl From<&AgentEnd> for End {
 }
 
 impl Live {
-    pub(super) fn new(pace: Pace, replay: Replay, abort: &CancellationToken) -> Self {
+    pub(super) fn new(pace: Pace, display: Display, abort: &CancellationToken) -> Self {
         Self {
             queue: LiveQueue::new(pace),
-            replay,
+            display,
             outstanding: HashSet::new(),
             handed: HashSet::new(),
             end: None,
@@ -108,11 +109,6 @@ impl Live {
 }
 
 impl Pooled {
-    /// Whether the run still waits for a result of that call.
-    pub(super) fn waits_for(&self, id: &CallId) -> bool {
-        self.run.as_ref().is_some_and(|run| run.is_pending(id))
-    }
-
     /// How many of its calls wait for the host.
     pub(super) fn pending(&self) -> usize {
         self.run.as_ref().map_or(0, Run::pending)

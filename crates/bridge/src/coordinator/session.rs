@@ -65,13 +65,18 @@ impl Session {
     }
 
     /// How far a call is that the host runs.
-    pub fn progress(&self, id: &CallId, progress: Progress) {
+    pub fn progress(&self, id: &CallId, progress: &Progress) {
         self.gate.progress(id, progress);
     }
 
     /// For the wrappers that show what the agent did: what was recorded for this id. It runs nothing, ever.
     pub fn replayed(&self, tool: &str, id: &str) -> Replayed {
         self.records.lock().unwrap_or_else(PoisonError::into_inner).take(&self.scope, tool, id)
+    }
+
+    /// It has ended; nothing of it is used any more.
+    pub fn is_over(&self) -> bool {
+        self.commands.is_closed()
     }
 
     /// A turn was asked for and has not ended: nothing may summarise the conversation now.
@@ -95,9 +100,37 @@ impl Session {
     /// Rejects every call, stops every tool that the host runs for it, lets the agent go, closes the server. Waits until
     /// that is done; each step has its deadline.
     pub async fn shutdown(&self, reason: &str) {
-        let (done, wait) = oneshot::channel();
-        if self.commands.send(Command::Shutdown(reason.to_owned(), done)).await.is_ok() {
-            wait.await.ok();
+        shut_down(&self.commands, reason.to_owned()).await;
+    }
+
+    /// An end that does not keep the session open.
+    pub(super) fn downgrade(&self) -> WeakSession {
+        WeakSession(self.commands.downgrade())
+    }
+}
+
+/// An end of a session that does not keep it open.
+#[derive(Debug)]
+pub(super) struct WeakSession(mpsc::WeakSender<Command>);
+
+impl WeakSession {
+    pub(super) fn is_open(&self) -> bool {
+        self.0.upgrade().is_some_and(|commands| !commands.is_closed())
+    }
+
+    /// See [`Session::shutdown`]. One that is over already is left alone.
+    pub(super) async fn shutdown(self, reason: String) {
+        if let Some(commands) = self.0.upgrade() {
+            shut_down(&commands, reason).await;
         }
     }
+}
+
+async fn shut_down(commands: &mpsc::Sender<Command>, reason: String) {
+    let (done, wait) = oneshot::channel();
+    if commands.send(Command::Shutdown(reason, done)).await.is_ok() {
+        wait.await.ok();
+    }
+    // A second one, asked during the first, ends when the first does.
+    commands.closed().await;
 }

@@ -29,6 +29,9 @@ mod begin;
 mod calls;
 mod compose;
 mod ending;
+mod shown;
+
+pub(super) use compose::deadlines;
 
 /// Turns that wait for the one before them.
 const QUEUED: usize = 32;
@@ -63,6 +66,8 @@ pub(super) enum Event {
     Told(u64, Told),
     /// The host gave something up.
     GivenUp(GivenUp),
+    /// The session ends, for that reason.
+    Shutdown(String),
     /// Nothing but the time, or room for what the host reads.
     Time,
 }
@@ -149,6 +154,7 @@ impl State {
             Event::Calls(calls) => self.calls(calls, now),
             Event::Told(number, told) => self.told(number, told, now),
             Event::GivenUp(what) => self.given_up(what, now),
+            Event::Shutdown(reason) => self.close(&reason, now),
             Event::Time => {}
         }
         self.advance(now);
@@ -170,8 +176,7 @@ impl State {
             HostEvent::Compaction => self.forget_agent(&Cause::Compaction, now),
             HostEvent::TreeNavigation => self.forget_agent(&Cause::TreeNavigation, now),
             HostEvent::AgentConfiguration => self.reload_agent(),
-            HostEvent::AdapterReload => self.close("the adapter was reloaded", now),
-            HostEvent::SessionShutdown => self.close("the session was shut down", now),
+            HostEvent::AdapterReload | HostEvent::SessionShutdown => self.close(event.reason(), now),
         }
     }
 
@@ -251,11 +256,6 @@ impl State {
     /// The session is over.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
-    }
-
-    /// What is sent to the host when there is room; the first event of those that wait.
-    pub(super) fn next_unsent(&mut self) -> Option<crate::host_port::TurnEvent> {
-        self.active.as_mut().and_then(OpenTurn::pop_unsent)
     }
 
     /// Ready when the host gives up anything.

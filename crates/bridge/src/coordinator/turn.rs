@@ -148,11 +148,6 @@ impl OpenTurn {
         self.sender.clone()
     }
 
-    /// What is to be sent next.
-    pub(super) fn pop_unsent(&mut self) -> Option<TurnEvent> {
-        self.unsent.pop_front()
-    }
-
     /// Sends as much as there is room for. What is over then is told by [`Self::has_unsent`].
     pub(super) fn flush(&mut self) {
         while let Some(event) = self.unsent.pop_front() {

@@ -15,6 +15,8 @@ use crate::json::RawJson;
 pub struct Message {
     body: MessageBody,
     digest: Digest,
+    /// Of a tool's result: the content as it came, also what no prompt shows.
+    result: Option<RawJson>,
 }
 
 /// What a message says.
@@ -109,7 +111,7 @@ impl Message {
     /// A message of this content; its digest is that of its JSON form.
     pub fn new(body: MessageBody) -> Self {
         let text = serde_json::to_string(&Written::of(&body)).unwrap_or_default();
-        Self { digest: Digest::of(text.as_bytes()), body }
+        Self { digest: Digest::of(text.as_bytes()), body, result: None }
     }
 
     /// A user message of one text.
@@ -130,6 +132,12 @@ impl Message {
     /// The digest of the bytes in which it came.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// The content of a tool's result, byte for byte where it came as JSON. `None` for other messages.
+    pub fn result_content(&self) -> Option<RawJson> {
+        let MessageBody::ToolResult { content, .. } = &self.body else { return None };
+        self.result.clone().or_else(|| form::content(content))
     }
 
     /// The user wrote it.

@@ -1,11 +1,16 @@
 //! Owns what a host is told: the results of its requests, and the notifications that nobody asked for.
 
+mod display;
+mod reports;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::requests::Peer;
 use crate::json::RawJson;
+pub(crate) use display::{DisplayItem, DisplayShown, ImageShown, PromptShown, RecordShown, SectionShown, ToolTaken};
+pub(crate) use reports::{FactsShown, FindingShown, ManifestShown, ReportShown, SelfTestShown};
 
 /// The answer to `initialize`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -283,78 +288,4 @@ pub(crate) struct DiagnosticShown {
 pub(crate) struct Closing {
     /// Why.
     pub(crate) reason: String,
-}
-
-/// The answer to `run/facts`, and part of the self-test's: four facts, none of which follows from the one before.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct FactsShown {
-    /// Tools that the agent may call.
-    pub(crate) exposed: usize,
-    /// How often a client has introduced itself.
-    pub(crate) connected: u64,
-    /// How often a client has read the list of tools.
-    pub(crate) listed: u64,
-    /// How many calls came.
-    pub(crate) called: u64,
-}
-
-/// The answer to `report/read`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ReportShown {
-    /// The report as a person reads it.
-    pub(crate) text: String,
-    /// How the host is to show it: `notification` (of level info) where it has a UI, else `stdout`.
-    pub(crate) show: &'static str,
-    /// The same for programs.
-    pub(crate) data: Value,
-}
-
-/// The answer to `manifest/read`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ManifestShown {
-    /// The manifest.
-    pub(crate) text: String,
-    /// The names that can be called: those of `tools/list`.
-    pub(crate) names: Vec<String>,
-}
-
-/// The answer to `prompt/next`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct PromptShown {
-    /// `bootstrap`: everything. `incremental`: what is new.
-    pub(crate) kind: &'static str,
-    /// The agent that was sent prompts so far must not be used any more.
-    pub(crate) new_agent: bool,
-    /// Why everything is sent.
-    pub(crate) reason: Option<String>,
-    /// The text.
-    pub(crate) text: String,
-    /// The images of the latest user message.
-    pub(crate) images: Vec<ImageShown>,
-    /// Messages that are left out because of the budget.
-    pub(crate) omitted_messages: usize,
-    /// For `prompt/sent`.
-    pub(crate) ticket: u64,
-}
-
-/// An image that goes along with a prompt.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ImageShown {
-    /// Base64.
-    pub(crate) data: String,
-    /// Its media type.
-    pub(crate) mime_type: String,
-}
-
-/// The answer to `prompt/section`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct SectionShown {
-    /// The text; empty where there is none.
-    pub(crate) text: String,
 }

@@ -118,13 +118,12 @@ impl Connection {
 
     /// When something has waited long enough.
     pub(super) fn next_time(&mut self, now: Instant) -> Option<Instant> {
-        let waits =
-            self.runs.values_mut().filter(|live| !live.queue.is_empty()).filter_map(|live| {
-                match live.queue.poll(now, |_| true) {
-                    Poll::Wait(until) => Some(until),
-                    _ => None,
-                }
-            });
+        let waits = self.runs.values_mut().filter(|live| !live.queue.is_empty()).filter_map(|live| {
+            match live.queue.poll(now, |_| true) {
+                Poll::Wait(until) => Some(until),
+                _ => None,
+            }
+        });
         let earliest = waits.min();
         earliest.into_iter().chain(self.display.next_time()).min()
     }

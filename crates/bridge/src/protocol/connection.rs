@@ -191,9 +191,9 @@ impl Connection {
         let result = match outcome {
             Outcome::Answer(result) => result,
             Outcome::Opened(opening) => self.opened(*opening),
-            Outcome::Written { session, written } => written
-                .and_then(|()| self.settings_shown(&session))
-                .map(|shown| Box::new(shown) as Box<dyn Answer>),
+            Outcome::Written { session, written } => {
+                written.and_then(|()| self.settings_shown(&session)).map(|shown| Box::new(shown) as Box<dyn Answer>)
+            }
             Outcome::Closed { runs, rejected_calls } => {
                 // What their end has told comes before it.
                 self.on_arrivals(Instant::now());

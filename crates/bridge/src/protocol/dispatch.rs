@@ -30,6 +30,7 @@ impl Connection {
         now: Instant,
     ) -> Handled {
         if method == "initialize" {
+            self.check_version(params)?;
             return self.initialize(read(params)?);
         }
         self.spoken()?;
@@ -60,6 +61,7 @@ impl Connection {
             "call/admit" => with(params, |params| self.call_admit(&params)),
             "manifest/read" => with(params, |params| self.read_manifest(&params)),
             "report/read" => with(params, |params| self.read_report(&params)),
+            "selftest/run" => with(params, |params| self.run_self_test(&params, id)),
             _ => self.dispatch_more(method, params, now),
         }
     }
@@ -71,21 +73,30 @@ impl Connection {
             "prompt/sent" => with(params, |params| self.prompt_sent(&params, now)),
             "prompt/reset" => with(params, |params| self.reset_prompts(&params)),
             "prompt/section" => with(params, |params| self.prompt_section(params)),
+            "display/begin" => with(params, |params| self.begin_display(params)),
+            "display/tool" => with(params, |params| self.display_tool(params, now)),
+            "display/end" => with(params, |params| self.end_display(&params)),
+            "replay/take" => with(params, |params| self.take_replay(&params)),
             _ => Err(Fault::new(Fault::METHOD, format!("there is no method {method:.80?}"))),
         }
     }
 
-    fn initialize(&mut self, params: Initialize) -> Handled {
+    /// The version comes before everything else: a newer one may have members that are not known here.
+    fn check_version(&self, params: Option<&RawJson>) -> Result<(), Fault> {
+        let refuse = |text: String| Err(Fault::new(Fault::VERSION, text).with(spoken_here()));
         if self.spoken.is_some() {
-            return Err(Fault::new(Fault::VERSION, "initialize has come already").with(spoken_here()));
+            return refuse("initialize has come already".to_owned());
         }
-        if params.protocol_version != PROTOCOL_VERSION {
-            let text = format!(
-                "protocol version {} is not spoken here; spoken is {PROTOCOL_VERSION}",
-                params.protocol_version
-            );
-            return Err(Fault::new(Fault::VERSION, text).with(spoken_here()));
+        let version = params.map(RawJson::tree).and_then(|params| params.get("protocolVersion").cloned());
+        match version.as_ref().and_then(serde_json::Value::as_u64) {
+            Some(version) if version != u64::from(PROTOCOL_VERSION) => refuse(format!(
+                "protocol version {version} is not spoken here; spoken is {PROTOCOL_VERSION}"
+            )),
+            _ => Ok(()),
         }
+    }
+
+    fn initialize(&mut self, params: Initialize) -> Handled {
         let asked = params.profile.map(|name| match name {
             ProfileName::Pi => Profile::PI,
             ProfileName::Host => Profile::HOST,

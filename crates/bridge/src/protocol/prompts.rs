@@ -86,8 +86,8 @@ impl Connection {
             let pool = pool_key(&session, agent, ground);
             let situation = Situation {
                 system: &system,
-                catalogue: ground.catalogue.as_ref(),
                 tools: ground.snapshot.tools_json(),
+                catalogue: ground.catalogue.as_ref(),
                 messages: &messages,
                 pool: &pool,
             };
@@ -166,10 +166,9 @@ impl Connection {
                 Section::TailGuard => tail_guard(&input, false),
                 Section::IncrementalTailGuard => tail_guard(&input, true),
                 Section::Skills => ground.catalogue.as_ref().map(Catalogue::text).unwrap_or_default(),
-                Section::System => system
-                    .as_ref()
-                    .map(|system| ground.system(system, &instruction_files))
-                    .unwrap_or_default(),
+                Section::System => {
+                    system.as_ref().map(|system| ground.system(system, &instruction_files)).unwrap_or_default()
+                }
             }
         })?;
         Reply::now(SectionShown { text })

@@ -1,15 +1,17 @@
 //! Owns what a host asks about surfaces: the manifest, and the report of the debug command.
 
 use serde_json::{Value, json};
+use toolway_wire::Id;
 
-use super::answers::{ManifestShown, ReportShown};
-use super::connection::{Connection, Reply};
+use super::answers::{FindingShown, ManifestShown, ReportShown, SelfTestShown};
+use super::connection::{Connection, Done, Outcome, Reply};
 use super::fault::Fault;
 use super::opening::{exposed, facts_shown, hidden};
-use super::requests::OfSurface;
+use super::requests::{OfSession, OfSurface};
 use super::session::{Surface, deadlines_shown};
 use crate::manifest::{ManifestOptions, manifest};
 use crate::report::{ReportInput, ReportedRun, report};
+use crate::self_test::{Finding, self_test};
 
 impl Connection {
     pub(super) fn read_manifest(&mut self, params: &OfSurface) -> Result<Reply, Fault> {
@@ -42,13 +44,13 @@ impl Connection {
         });
         let diagnostics: Vec<String> =
             spoken.diagnostics.last().iter().map(|event| event.to_json()).collect();
-        let Surface { settings, warnings, raw_warnings, deadlines, snapshot } = &surface;
+        let Surface { settings, warnings, raw_warnings, deadlines, snapshot, .. } = &surface;
         let text = report(&ReportInput {
             profile: &spoken.profile,
             settings: Some(settings),
             warnings: raw_warnings,
             snapshot: Some(snapshot),
-            deadlines: Some([deadlines.tool, deadlines.bridge, deadlines.connect]),
+            deadlines: Some(*deadlines),
             run,
             diagnostics: &diagnostics,
         });
@@ -76,5 +78,26 @@ impl Connection {
         });
         let show = if spoken.ui { "notification" } else { "stdout" };
         Reply::now(ReportShown { text, show, data })
+    }
+
+    pub(super) fn run_self_test(&mut self, params: &OfSession, id: Option<Id>) -> Result<Reply, Fault> {
+        let (spoken, config) = (self.spoken()?.clone(), self.config.clone());
+        let session = self.session_mut(&params.session)?;
+        let Surface { deadlines, options, tools, .. } = session.surface(&spoken);
+        let bridge = session.bridge(deadlines, &spoken, &config);
+        self.work.spawn(async move {
+            let test = self_test(&bridge, &options, &tools).await;
+            let shown = |finding: &Finding| FindingShown { holds: finding.holds, seen: finding.seen.clone() };
+            let shown = SelfTestShown {
+                passed: test.passed(),
+                exposed: shown(&test.exposed),
+                connected: shown(&test.connected),
+                listed: shown(&test.listed),
+                called: shown(&test.called),
+                text: test.to_string(),
+            };
+            Done { id, outcome: Outcome::Answer(Ok(Box::new(shown))) }
+        });
+        Ok(Reply::Later)
     }
 }

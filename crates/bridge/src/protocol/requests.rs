@@ -1,19 +1,24 @@
 //! Owns what a host may ask, as it is written: the `params` of every method. Unknown members are refused.
 
+mod display;
+mod prompt;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::json::RawJson;
-use crate::prompt::{HostSystem, InstructionFile, Message};
 use crate::tool::{HostTool, Provenance};
+pub(crate) use display::{BeginDisplay, DisplayMode, DisplayOutcome, DisplayTool, EndDisplay, TakeReplay};
+pub(crate) use prompt::{AgentKey, NextPrompt, PromptSection, PromptSent, ResetCause, ResetPrompts, Section};
 
 /// The session that is there from the beginning.
 pub(crate) const MAIN: &str = "main";
 
-fn main_session() -> String {
+pub(in crate::protocol) fn main_session() -> String {
     MAIN.to_owned()
 }
 
@@ -305,10 +310,11 @@ pub(crate) struct CallProgress {
     /// The call's id.
     pub(crate) call: String,
     /// How far it is; more each time.
+    #[serde(deserialize_with = "number")]
     #[schemars(with = "f64")]
     pub(crate) progress: RawJson,
     /// How far it has to go.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "optional_number")]
     #[schemars(with = "Option<f64>")]
     pub(crate) total: Option<RawJson>,
     /// What it does.
@@ -316,7 +322,18 @@ pub(crate) struct CallProgress {
     pub(crate) message: Option<String>,
 }
 
-/// `report/read`, `manifest/read`, `selftest/run`, about a run or what a new one would have.
+/// A number, as it is spelled.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RawJson, D::Error> {
+    let raw = RawJson::deserialize(deserializer)?;
+    let is_number = raw.bytes().first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-');
+    if is_number { Ok(raw) } else { Err(D::Error::custom("a number is wanted")) }
+}
+
+fn optional_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {
+    number(deserializer).map(Some)
+}
+
+/// `report/read`, `manifest/read`, about a run or what a new one would have.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct OfSurface {
@@ -326,130 +343,4 @@ pub(crate) struct OfSurface {
     /// What this run was opened with [default: what a run would have that is opened now].
     #[serde(default)]
     pub(crate) run: Option<String>,
-}
-
-/// `prompt/next`: what the agent is to be sent now.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct NextPrompt {
-    /// Which session.
-    #[serde(default = "main_session")]
-    pub(crate) session: String,
-    /// The run of the agent [default: what a run would have that is opened now].
-    #[serde(default)]
-    pub(crate) run: Option<String>,
-    /// The host's system prompt.
-    #[serde(default = "no_system")]
-    pub(crate) system: HostSystem,
-    /// Files of instructions that stand in the system prompt.
-    #[serde(default)]
-    pub(crate) instruction_files: Vec<InstructionFile>,
-    /// The conversation, oldest first, with the latest user message.
-    #[schemars(with = "Vec<serde_json::Map<String, Value>>")]
-    pub(crate) messages: Vec<Message>,
-    /// What the agent is made with.
-    #[serde(default)]
-    pub(crate) agent: AgentKey,
-    /// The host plans.
-    #[serde(default)]
-    pub(crate) plan_mode: bool,
-    /// The most tokens of a bootstrap prompt, at four characters each.
-    #[serde(default)]
-    pub(crate) budget_tokens: Option<usize>,
-}
-
-fn no_system() -> HostSystem {
-    HostSystem::Text(String::new())
-}
-
-/// What tells one agent from another, besides settings and surface.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct AgentKey {
-    /// The working directory.
-    #[serde(default)]
-    pub(crate) cwd: String,
-    /// The model and all that was chosen with it.
-    #[serde(default)]
-    pub(crate) model: String,
-    /// Any text that changes with the credentials; kept as a digest only.
-    #[serde(default)]
-    pub(crate) identity: String,
-}
-
-/// `prompt/sent`: the agent has accepted a prompt.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct PromptSent {
-    /// Which session.
-    #[serde(default = "main_session")]
-    pub(crate) session: String,
-    /// Which prompt.
-    pub(crate) ticket: u64,
-}
-
-/// `prompt/reset`: something happened after which the agent needs everything anew.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct ResetPrompts {
-    /// Which session.
-    #[serde(default = "main_session")]
-    pub(crate) session: String,
-    /// What happened.
-    pub(crate) cause: ResetCause,
-}
-
-/// What happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum ResetCause {
-    /// A prompt could not be sent.
-    SendError,
-    /// The host compacted the conversation.
-    Compaction,
-    /// The user went to another place in the tree of the conversation.
-    TreeNavigation,
-    /// The connection to the agent is gone.
-    DeadTransport,
-}
-
-/// `prompt/section`: one part of a prompt, for hosts that put their prompts together themselves.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct PromptSection {
-    /// Which session.
-    #[serde(default = "main_session")]
-    pub(crate) session: String,
-    /// The run of the agent [default: what a run would have that is opened now].
-    #[serde(default)]
-    pub(crate) run: Option<String>,
-    /// Which part.
-    pub(crate) section: Section,
-    /// For `system`: the host's system prompt.
-    #[serde(default)]
-    pub(crate) system: Option<HostSystem>,
-    /// For `system`: files of instructions that stand in it.
-    #[serde(default)]
-    pub(crate) instruction_files: Vec<InstructionFile>,
-    /// The host plans.
-    #[serde(default)]
-    pub(crate) plan_mode: bool,
-}
-
-/// A part of a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Section {
-    /// What can be called and what cannot.
-    Boundary,
-    /// The surfaces of this run; empty where the settings switch it off.
-    Manifest,
-    /// The end of a bootstrap prompt.
-    TailGuard,
-    /// The end of an incremental prompt.
-    IncrementalTailGuard,
-    /// The catalogue of skills; empty where there is none.
-    Skills,
-    /// The host's system prompt as the agent reads it.
-    System,
 }

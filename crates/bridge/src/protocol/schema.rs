@@ -92,12 +92,22 @@ impl Schema {
         self.method::<r::OfCall, a::Admitted>("call/admit");
         self.method::<r::OfSurface, a::ManifestShown>("manifest/read");
         self.method::<r::OfSurface, a::ReportShown>("report/read");
+        self.method::<r::OfSession, a::SelfTestShown>("selftest/run");
+        self.method::<r::NextPrompt, a::PromptShown>("prompt/next");
+        self.method::<r::PromptSent, a::Done>("prompt/sent");
+        self.method::<r::ResetPrompts, a::Done>("prompt/reset");
+        self.method::<r::PromptSection, a::SectionShown>("prompt/section");
+        self.method::<r::BeginDisplay, a::Done>("display/begin");
+        self.method::<r::DisplayTool, a::ToolTaken>("display/tool");
+        self.method::<r::EndDisplay, a::Done>("display/end");
+        self.method::<r::TakeReplay, a::RecordShown>("replay/take");
     }
 
     fn notifications(&mut self) {
         self.notification::<answers::CallsStarted>("calls/started");
         self.notification::<answers::CallCancelled>("call/cancelled");
         self.notification::<answers::SkillActivated>("skill/activated");
+        self.notification::<answers::DisplayShown>("display/show");
         self.notification::<answers::DiagnosticShown>("diagnostic");
         self.notification::<answers::Closing>("bridge/closing");
     }

@@ -21,7 +21,7 @@ use crate::json::RawJson;
 use crate::registry::Bridge;
 use crate::settings::{SettingChange, Settings};
 use crate::skills::{Skill, SkillList, Skills, skill_tool};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, SurfaceOptions};
 use crate::tool::{HostTool, HostTools};
 
 /// The longest name of a session, in bytes.
@@ -48,6 +48,9 @@ pub(super) struct Surface {
     /// The warnings of the settings alone, as they are.
     pub(super) raw_warnings: Vec<crate::settings::Warning>,
     pub(super) deadlines: Deadlines,
+    pub(super) options: SurfaceOptions,
+    /// The host's tools, with the one that activates a skill.
+    pub(super) tools: HostTools,
     pub(super) snapshot: Snapshot,
 }
 
@@ -74,24 +77,28 @@ impl Session {
     pub(super) fn surface(&self, spoken: &Spoken) -> Surface {
         let (settings, raw_warnings) = self.settings(spoken.settings_file.as_deref());
         let (deadlines, odd) = deadlines(&settings);
-        let mut tools = self.tools.clone();
+        let (tools, conflict) = self.tools_with_skills(&settings, spoken);
         let mut warnings: Vec<String> = raw_warnings.iter().map(ToString::to_string).collect();
-        warnings.extend(odd);
-        if self.skill_tool_active(&settings) {
-            let tool = skill_tool(&spoken.profile);
-            if tools.all.iter().any(|own| own.name == tool.name) {
-                warnings.push(format!(
-                    "the host has a tool {:?} of its own: skills cannot be activated",
-                    tool.name
-                ));
-            } else {
-                tools.active.push(tool.name.clone());
-                tools.all.push(tool);
-            }
-        }
+        warnings.extend(odd.into_iter().chain(conflict));
         let options = settings.surface(self.own_display_tool);
         let snapshot = Snapshot::take(&spoken.profile, &options, &tools);
-        Surface { settings, warnings, raw_warnings, deadlines, snapshot }
+        Surface { settings, warnings, raw_warnings, deadlines, options, tools, snapshot }
+    }
+
+    /// The host's tools, and the one that activates a skill where that counts.
+    fn tools_with_skills(&self, settings: &Settings, spoken: &Spoken) -> (HostTools, Option<String>) {
+        let mut tools = self.tools.clone();
+        if !self.skill_tool_active(settings) {
+            return (tools, None);
+        }
+        let tool = skill_tool(&spoken.profile);
+        if self.has_tool(&tool.name) {
+            let text = format!("the host has a tool {:?} of its own: skills cannot be activated", tool.name);
+            return (tools, Some(text));
+        }
+        tools.active.push(tool.name.clone());
+        tools.all.push(tool);
+        (tools, None)
     }
 
     fn skill_tool_active(&self, settings: &Settings) -> bool {
@@ -115,8 +122,11 @@ impl Session {
 /// The deadlines that follow from settings, and what is odd.
 pub(super) fn deadlines(settings: &Settings) -> (Deadlines, Vec<String>) {
     let tools = &settings.tools;
-    let (deadlines, odd) =
-        Deadlines::new(tools.mcp.call_timeout_ms, tools.bridge.call_timeout_ms, tools.mcp.connect_timeout_ms);
+    let (deadlines, odd) = Deadlines::new(
+        tools.mcp.call_timeout_ms,
+        tools.bridge.call_timeout_ms,
+        tools.mcp.connect_timeout_ms,
+    );
     (deadlines, odd.iter().map(ToString::to_string).collect())
 }
 
@@ -162,8 +172,7 @@ impl Connection {
         let reason = reason.unwrap_or_else(|| "the session was closed".to_owned());
         let runs: Vec<String> =
             self.runs.iter().filter(|(_, live)| live.session == name).map(|(id, _)| id.clone()).collect();
-        let rejected_calls =
-            runs.iter().filter_map(|id| self.runs.get(id)).map(|live| live.run.pending()).sum();
+        let rejected_calls = runs.iter().filter_map(|id| self.runs.get(id)).map(|live| live.run.pending()).sum();
         self.display.forget(&name);
         self.work.spawn(async move {
             for bridge in &session.bridges {

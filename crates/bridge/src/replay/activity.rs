@@ -95,8 +95,7 @@ impl AgentToolEvent {
     /// Reads an event: an interaction update or message of the SDK, a line of the command line tool's `stream-json`, or
     /// a `session/update` of the Agent Client Protocol. `None` for everything that is not about a tool.
     pub fn read(event: &RawJson) -> Option<Self> {
-        let _ = event;
-        None /*R*/
+        super::reader::read(event)
     }
 
     /// The call that it is about, with its name and arguments.

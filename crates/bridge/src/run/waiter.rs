@@ -132,6 +132,7 @@ impl Waiter {
     }
 
     /// The host tool-call id.
+    #[cfg(test)]
     pub(crate) fn id(&self) -> &CallId {
         &self.id
     }

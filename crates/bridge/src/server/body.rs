@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::events::Events;
 
@@ -18,6 +18,8 @@ use super::events::Events;
 const DISCARDED: u64 = 1 << 30;
 /// How long that may take.
 const DISCARDING: Duration = Duration::from_secs(10);
+/// A sender that pauses for so long has seen the answer, or waits for its end.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// The body of an answer.
 #[derive(Debug)]
@@ -36,13 +38,14 @@ pub(super) struct Discarding {
     answer: Option<Bytes>,
     rest: Incoming,
     left: u64,
-    until: Pin<Box<Sleep>>,
+    until: Instant,
+    pause: Pin<Box<Sleep>>,
 }
 
 impl Body {
     pub(super) fn discarding(answer: Bytes, rest: Incoming) -> Self {
-        let until = Box::pin(sleep(DISCARDING));
-        Self::Discarding(Box::new(Discarding { answer: Some(answer), rest, left: DISCARDED, until }))
+        let (until, pause) = (Instant::now() + DISCARDING, Box::pin(sleep(PAUSE)));
+        Self::Discarding(Box::new(Discarding { answer: Some(answer), rest, left: DISCARDED, until, pause }))
     }
 }
 
@@ -51,13 +54,18 @@ impl Discarding {
         if let Some(answer) = self.answer.take() {
             return Poll::Ready(Some(Ok(Frame::data(answer))));
         }
-        while self.left > 0 && self.until.as_mut().poll(cx).is_pending() {
-            match std::task::ready!(http_body::Body::poll_frame(Pin::new(&mut self.rest), cx)) {
-                Some(Ok(frame)) => {
+        while self.left > 0 {
+            match http_body::Body::poll_frame(Pin::new(&mut self.rest), cx) {
+                Poll::Ready(Some(Ok(frame))) => {
                     let length = frame.data_ref().map_or(0, |data| data.len() as u64);
                     self.left = self.left.saturating_sub(length);
+                    self.pause.as_mut().reset(self.until.min(Instant::now() + PAUSE));
                 }
-                Some(Err(_)) | None => break,
+                Poll::Ready(Some(Err(_)) | None) => break,
+                Poll::Pending => {
+                    std::task::ready!(self.pause.as_mut().poll(cx));
+                    break;
+                }
             }
         }
         Poll::Ready(None)

@@ -35,16 +35,20 @@ impl Events {
         if first.is_empty() {
             events.ready.push_back(Bytes::from_static(b": waiting\n\n"));
         }
-        first.into_iter().for_each(|message| events.push(message));
+        for message in &first {
+            events.push(message);
+        }
         events
     }
 
-    fn push(&mut self, message: Pieces) {
+    fn push(&mut self, message: &[Bytes]) {
         let length: usize = message.iter().map(Bytes::len).sum();
         if length <= SMALL {
             let mut event = Vec::with_capacity(BEFORE.len() + length + AFTER.len());
             event.extend_from_slice(BEFORE);
-            message.iter().for_each(|piece| event.extend_from_slice(&flat(piece)));
+            for piece in message {
+                event.extend_from_slice(&flat(piece));
+            }
             event.extend_from_slice(AFTER);
             self.ready.push_back(event.into());
             return;
@@ -61,8 +65,8 @@ impl Events {
                 return Poll::Ready(Some(piece));
             }
             match self.flights.poll(cx) {
-                Poll::Ready(Some(Item::Note(note))) => self.push(vec![note]),
-                Poll::Ready(Some(Item::Answer(answer))) => self.push(answer),
+                Poll::Ready(Some(Item::Note(note))) => self.push(&[note]),
+                Poll::Ready(Some(Item::Answer(answer))) => self.push(&answer),
                 Poll::Ready(Some(Item::Nothing)) => {}
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => {

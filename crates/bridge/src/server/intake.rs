@@ -2,16 +2,20 @@
 //! messages.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
 use hyper::body::Incoming;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Server;
 
 /// Bodies up to this need no place in the budget.
 const SMALL: u64 = 64 << 10;
+
+/// A body that comes in drops takes no longer as a whole.
+const WHOLE: Duration = Duration::from_mins(5);
 
 /// Why a body was not taken in.
 #[derive(Debug)]
@@ -40,6 +44,7 @@ pub(super) async fn take(
     let mut rest = BytesMut::new();
     let mut length = 0;
     let mut place = None;
+    let end = Instant::now() + WHOLE;
     loop {
         // Before more than a little is held, there must be room for the whole of it: what is announced, or the most.
         if place.is_none() && announced.unwrap_or(length) > SMALL {
@@ -50,7 +55,7 @@ pub(super) async fn take(
             place = Some(free.map_err(|_| Untaken::Crowded)?.map_err(|_| Untaken::Crowded)?);
         }
         let next = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx));
-        let frame = match timeout(options.stall, next).await {
+        let frame = match timeout_at(end.min(Instant::now() + options.stall), next).await {
             Err(_) => return Err(Untaken::Slow),
             Ok(None) => break,
             Ok(Some(Err(_))) => return Err(Untaken::Broken),

@@ -35,6 +35,16 @@ impl SettingChange {
         Self { path: path.iter().map(|key| (*key).to_owned()).collect(), value: None }
     }
 
+    /// The keys of a path that is written with points. What follows `models.fastDefaults` is one key: the name of a
+    /// model, which may have points of its own.
+    pub fn keys(path: &str) -> Vec<&str> {
+        const MODELS: &str = "models.fastDefaults.";
+        match path.strip_prefix(MODELS) {
+            Some(model) => MODELS.trim_end_matches('.').split('.').chain([model]).collect(),
+            None => path.split('.').collect(),
+        }
+    }
+
     /// The text of the file with this change; else what keeps it from being one.
     pub(super) fn apply(&self, text: &str) -> Result<String, String> {
         let raw: &RawValue = serde_json::from_str(text).map_err(|_| "is not well-formed JSON".to_owned())?;

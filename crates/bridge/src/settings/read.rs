@@ -7,6 +7,8 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 
+use crate::json::RawJson;
+
 use super::section::{Section, Warnings, members};
 use super::warning::Warning;
 use super::{AgentTransport, NativeDisplay, Settings, TaskPresentation};
@@ -74,26 +76,38 @@ impl Settings {
         let Some(members) = members(raw) else {
             return whole("holds no JSON object");
         };
+        let mut settings = Self::default();
+        let warnings = settings.take(members);
+        (settings, warnings)
+    }
+
+    /// Lays settings of a higher rank over these, as an object like that of the file: what it does not say stays.
+    pub fn lay_over(&mut self, above: &RawJson) -> Vec<Warning> {
+        let raw = serde_json::from_str::<&RawValue>(above.text()).ok();
+        match raw.and_then(members) {
+            Some(members) => self.take(members),
+            None => vec![Warning::file("the settings above the file are no JSON object")],
+        }
+    }
+
+    fn take(&mut self, members: Vec<(String, &RawValue)>) -> Vec<Warning> {
         let mut warnings = Warnings::default();
         let mut root = Section::root(members, &mut warnings);
-        let settings = read(&mut root);
+        read(&mut root, self);
         root.finish();
-        (settings, warnings.finish())
+        warnings.finish()
     }
 }
 
-fn read(root: &mut Section<'_, '_>) -> Settings {
-    let mut settings = Settings::default();
+fn read(root: &mut Section<'_, '_>, settings: &mut Settings) {
     root.ignored("$schema");
-    root.section("tools", |tools| read_tools(tools, &mut settings));
-    root.section("local", |local| read_local(local, &mut settings));
+    root.section("tools", |tools| read_tools(tools, settings));
+    root.section("local", |local| read_local(local, settings));
     root.section("models", |models| {
         models.flags("fastDefaults", &mut settings.models.fast_defaults);
         models.section("cache", |cache| {
             cache.flag("enabled", &mut settings.models.cache.enabled);
-            if let Some(ttl) = cache.number("ttlMs") {
-                settings.models.cache.ttl_ms = ttl;
-            }
+            settings.models.cache.ttl_ms = cache.number("ttlMs").unwrap_or(settings.models.cache.ttl_ms);
         });
     });
     root.section("debug", |debug| {
@@ -110,7 +124,6 @@ fn read(root: &mut Section<'_, '_>) -> Settings {
         "bridge",
         "is not read any more; tools.bridge has the switches, tools.bridge.exclude the deny list",
     );
-    settings
 }
 
 fn read_tools(tools: &mut Section<'_, '_>, settings: &mut Settings) {
@@ -120,20 +133,24 @@ fn read_tools(tools: &mut Section<'_, '_>, settings: &mut Settings) {
         let into = &mut into.bridge;
         bridge.flag("enabled", &mut into.enabled);
         bridge.flag("exposeBuiltins", &mut into.expose_builtins);
-        let mut known = HashSet::new();
-        let names =
-            bridge.texts("exclude").unwrap_or_default().into_iter().map(|name| name.trim().to_owned());
-        into.exclude = names.filter(|name| !name.is_empty() && known.insert(name.clone())).collect();
-        into.call_timeout_ms = bridge.number("callTimeoutMs");
+        if let Some(names) = bridge.texts("exclude") {
+            let mut known = HashSet::new();
+            let names = names.into_iter().map(|name| name.trim().to_owned());
+            into.exclude = names.filter(|name| !name.is_empty() && known.insert(name.clone())).collect();
+        }
+        into.call_timeout_ms = bridge.number("callTimeoutMs").or(into.call_timeout_ms);
         bridge.section("debug", |debug| {
             debug.flag("stderr", &mut into.debug.stderr);
-            into.debug.file = debug.text("file").filter(|file| !file.is_empty());
+            if let Some(file) = debug.text("file") {
+                into.debug.file = Some(file).filter(|file| !file.is_empty());
+            }
         });
         bridge.legacy("excludeTools", "is not read any more; the deny list is tools.bridge.exclude");
     });
     tools.section("mcp", |mcp| {
-        into.mcp.call_timeout_ms = mcp.number("callTimeoutMs");
-        into.mcp.connect_timeout_ms = mcp.number("connectTimeoutMs");
+        let into = &mut into.mcp;
+        into.call_timeout_ms = mcp.number("callTimeoutMs").or(into.call_timeout_ms);
+        into.connect_timeout_ms = mcp.number("connectTimeoutMs").or(into.connect_timeout_ms);
     });
     tools.section("display", |display| {
         let native = [("auto", NativeDisplay::Auto), ("on", NativeDisplay::On), ("off", NativeDisplay::Off)];

@@ -7,6 +7,9 @@ use super::Snapshot;
 /// A name beyond this length is like none.
 const LONGEST: usize = 128;
 
+/// What clients write between a server and its tool.
+const SEPARATORS: [char; 5] = ['_', '-', '.', ':', '/'];
+
 /// In this order: the tool of that host name; the same behind what clients write before a name; the same but for case
 /// and signs; the nearest one.
 pub(super) fn suggest<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a str> {
@@ -17,14 +20,16 @@ pub(super) fn suggest<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a str>
         return None;
     }
     let profile = snapshot.profile();
-    // `mcp__pi_tools__x`, `pi_tools-x`, `pi_tools.x`, `pi_tools:x`, `pi_tools/x`.
-    let bare = name
-        .split_once(profile.server_key)
-        .map_or(name, |(_, rest)| rest.trim_start_matches(['_', '-', '.', ':', '/']));
+    // `mcp__pi_tools__x`, `pi_tools-x`, `pi_tools.x`, `pi_tools:x`, `pi_tools/x`; then `pi_x`, `pi.x`.
+    let bare =
+        name.split_once(profile.server_key).map_or(name, |(_, rest)| rest.trim_start_matches(SEPARATORS));
     if let Some(found) = exposed(snapshot, bare) {
         return Some(found);
     }
-    let unprefixed = bare.strip_prefix(profile.prefix).unwrap_or(bare);
+    let unprefixed = bare
+        .strip_prefix(profile.prefix.trim_end_matches(SEPARATORS))
+        .filter(|rest| rest.starts_with(SEPARATORS))
+        .map_or(bare, |rest| rest.trim_start_matches(SEPARATORS));
     if let Some(found) = exposed(snapshot, unprefixed) {
         return Some(found);
     }

@@ -54,7 +54,7 @@ async fn the_end_does_not_wait_for_clients_that_take_nothing() -> Result<()> {
     let rig = Rig::new().await?;
     let session = rig.legacy().await?;
     let mut stuck = Vec::new();
-    for id in 0..8 {
+    for id in 0..2 {
         let mut wire = Wire::open(rig.port).await?;
         // Answers that fill every buffer on the way, and that nobody reads.
         let text = "x".repeat(12 << 20);

@@ -7,4 +7,5 @@ mod life;
 mod load;
 mod modern;
 mod rig;
+mod self_test;
 mod wire;

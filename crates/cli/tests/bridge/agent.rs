@@ -76,6 +76,11 @@ impl Agent {
         Ok(agent)
     }
 
+    /// The same agent after the handshake.
+    pub(crate) fn connected(&self) -> Result<Self> {
+        Self::connect(&self.url)
+    }
+
     /// The names of the tools.
     pub(crate) fn tools(&self) -> Result<Vec<String>> {
         let answer = self.post(&json!({"jsonrpc": "2.0", "id": "list", "method": "tools/list"}))?;

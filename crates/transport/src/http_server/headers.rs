@@ -23,9 +23,10 @@ impl Accepts {
         let mut accepts = Self { json: false, events: false };
         let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
         for range in values.flat_map(|value| value.split(',')) {
-            let range = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-            accepts.json |= matches!(range.as_str(), "application/json" | "application/*" | "*/*");
-            accepts.events |= matches!(range.as_str(), "text/event-stream" | "text/*" | "*/*");
+            let range = range.split(';').next().unwrap_or_default().trim();
+            let is_any_of = |kinds: [&str; 3]| kinds.iter().any(|kind| range.eq_ignore_ascii_case(kind));
+            accepts.json |= is_any_of(["application/json", "application/*", "*/*"]);
+            accepts.events |= is_any_of(["text/event-stream", "text/*", "*/*"]);
         }
         (accepts.json || accepts.events).then_some(accepts)
     }

@@ -115,6 +115,10 @@ impl Future for Alarm {
 impl hyper::rt::Sleep for Alarm {}
 
 impl hyper::rt::Timer for Clock {
+    fn now(&self) -> std::time::Instant {
+        Instant::now().into_std()
+    }
+
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn hyper::rt::Sleep>> {
         Box::pin(Alarm(Box::pin(tokio::time::sleep(duration))))
     }

@@ -147,7 +147,7 @@ impl State {
             let Some(agent) = &mut self.agent else { return };
             let Some(live) = &mut agent.live else { return };
             let run = agent.run.as_ref();
-            match live.queue.poll(now, |id| run.is_some_and(|run| run.is_pending(id))) {
+            match live.queue.poll(now, |id| run.is_some_and(|run| run.admit(id).is_ok())) {
                 Poll::Wait(until) => {
                     self.batch = Some(until);
                     return self.steering_due(now);

@@ -47,13 +47,13 @@ impl State {
     /// The same answer of the same agent goes on: no new agent, no new prompt.
     fn go_on(&mut self, tail: Tail, now: Instant) {
         let Some(turn) = &self.active else { return };
-        let replay = self.replay_context(&turn.request);
+        let context = self.replay_context(&turn.request);
         let abort = Watch::new(&turn.request.abort);
         let Some(agent) = &mut self.agent else { return };
         agent.idle.lease();
         let Some(live) = &mut agent.live else { return };
         live.abort = abort;
-        live.replay.set_context(replay);
+        live.display.set_context(context);
         for (id, result) in tail.results {
             self.yields |= settle(agent.run.as_ref(), live, &id, result);
         }
@@ -137,7 +137,7 @@ impl State {
     }
 
     fn new_live(&self, turn: &crate::coordinator::turn::OpenTurn) -> Live {
-        Live::new(self.making.pace, self.new_replay(&turn.request), &turn.request.abort)
+        Live::new(self.making.pace, self.new_display(&turn.request), &turn.request.abort)
     }
 }
 

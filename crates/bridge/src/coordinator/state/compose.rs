@@ -132,3 +132,13 @@ fn sources(request: &TurnRequest, settings: &Settings) -> Vec<String> {
 fn is_http1(settings: &Settings) -> bool {
     settings.local.transport == AgentTransport::Http1
 }
+
+impl State {
+    /// The catalogue of skills that stands for the host's.
+    fn catalogue(&self, request: &TurnRequest, snapshot: &Snapshot) -> Option<Catalogue> {
+        let tool = self.making.profile.skill_tool;
+        let exposed = snapshot.exposed().iter().find(|exposed| exposed.tool.name == tool);
+        let activation = exposed.map(|exposed| exposed.mcp_name.as_str());
+        (!request.skills.is_empty()).then(|| Catalogue::new(request.skills.clone(), activation))
+    }
+}

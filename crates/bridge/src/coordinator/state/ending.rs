@@ -39,7 +39,6 @@ impl State {
     /// Ends what the agent does now. It is kept, if it stops.
     fn stop_agent(&mut self, now: Instant) {
         self.reject_calls(ABORTED, now);
-        self.abort_traces(now);
         let Some(agent) = &mut self.agent else { return };
         agent.live = None;
         agent.idle.release(now);

@@ -17,8 +17,9 @@ impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = RawJson::deserialize(deserializer)?;
         let read: Read = serde_json::from_slice(raw.bytes()).map_err(serde::de::Error::custom)?;
+        let result = read.content.clone().filter(|_| read.role == "toolResult");
         let body = read.body().map_err(serde::de::Error::custom)?;
-        Ok(Self { body, digest: Digest::of(raw.bytes()) })
+        Ok(Self { body, digest: Digest::of(raw.bytes()), result })
     }
 }
 
@@ -196,6 +197,12 @@ impl<'a> Written<'a> {
             MessageBody::Other { role, content } => Self { role, content: list(content), ..Self::default() },
         }
     }
+}
+
+/// The JSON form of a content.
+pub(super) fn content(blocks: &[Block]) -> Option<RawJson> {
+    let blocks: Vec<WrittenBlock<'_>> = blocks.iter().map(WrittenBlock::of).collect();
+    RawJson::new(serde_json::to_vec(&blocks).ok()?).ok()
 }
 
 #[derive(Default, Serialize)]

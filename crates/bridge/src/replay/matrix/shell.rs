@@ -1,0 +1,92 @@
+//! Owns the card of a command. It was run by the agent; nothing is run here.
+
+use serde_json::{Value, json};
+
+use super::super::lenient;
+use super::super::limits;
+use super::{Call, Card, Matrix};
+
+impl Matrix<'_> {
+    pub(super) fn shell(&self, call: &Call, streamed: Option<&str>) -> Card {
+        let value = &call.outcome.value;
+        let command =
+            lenient::text(&call.args, &["command", "cmd"]).or_else(|| lenient::text(value, &["command"]));
+        let timeout =
+            lenient::number(&call.args, &["timeout", "timeoutMs", "timeout_ms"]).filter(|ms| *ms > 0.0);
+        let took = lenient::number(
+            value,
+            &["executionTime", "execution_time", "durationMs", "localExecutionTimeMs"],
+        );
+        let exit = lenient::number(value, &["exitCode", "exit_code"]).filter(|code| code.fract() == 0.0);
+
+        let mut args = json!({"command": self.block(command.unwrap_or_default())});
+        if let (Some(ms), Some(map)) = (timeout, args.as_object_mut()) {
+            map.insert("timeout".to_owned(), seconds(ms));
+        }
+        let mut output = self.block(&output(call).or(streamed.map(str::to_owned)).unwrap_or_default());
+        let ran_out = timeout.zip(took).is_some_and(|(timeout, took)| took >= timeout);
+        let failed = call.outcome.failed || ran_out || exit.is_some_and(|code| code != 0.0);
+        let why = match (timeout.filter(|_| ran_out), exit.filter(|code| *code != 0.0)) {
+            (Some(ms), _) => Some(format!("timed out after {} s", seconds(ms))),
+            (None, Some(code)) => Some(format!("exit code {code}")),
+            (None, None) if failed && output.is_empty() => Some(self.error(call)),
+            (None, None) if failed => {
+                let error = limits::label(self.scrubber, &call.outcome.error, limits::LABEL);
+                Some(if error.is_empty() || output.contains(&error) {
+                    "the command failed".to_owned()
+                } else {
+                    error
+                })
+            }
+            (None, None) => None,
+        };
+        if let Some(why) = why {
+            let limit =
+                limits::Limit { lines: limits::TRANSCRIPT.lines - 2, chars: limits::TRANSCRIPT.chars - 400 };
+            output = limits::block(self.scrubber, &output, limit);
+            output = if output.is_empty() { why } else { format!("{output}\n\n{why}") };
+            output = self.block(&output);
+        } else if output.is_empty() {
+            "(no output)".clone_into(&mut output);
+        }
+        let mut card = self.native(call, "bash", args, command.unwrap_or_default(), output);
+        card.is_error = failed;
+        if failed {
+            card.summary.clear();
+        }
+        card
+    }
+}
+
+/// What the command wrote, in the order in which it wrote it where the agent knows that.
+fn output(call: &Call) -> Option<String> {
+    let value = &call.outcome.value;
+    let whole = lenient::text(
+        value,
+        &["interleavedOutput", "output", "content", "aggregatedOutput", "formatted_output"],
+    );
+    let whole = whole.or(call.outcome.text.as_deref()).filter(|text| !text.trim().is_empty());
+    if let Some(whole) = whole {
+        return Some(whole.to_owned());
+    }
+    let of = |name: &str| lenient::text(value, &[name]).filter(|text| !text.trim().is_empty());
+    match (of("stdout"), of("stderr")) {
+        (None, None) => None,
+        (Some(one), None) | (None, Some(one)) => Some(one.to_owned()),
+        (Some(out), Some(err)) => Some(format!("{}\n{err}", out.trim_end_matches('\n'))),
+    }
+}
+
+/// Milliseconds as seconds, without a fraction where there is none.
+fn seconds(ms: f64) -> Value {
+    let seconds = ms / 1000.0;
+    if seconds.fract() == 0.0 && seconds < 1e15 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "positive, whole and small"
+        )]
+        return Value::from(seconds as u64);
+    }
+    Value::from(seconds)
+}

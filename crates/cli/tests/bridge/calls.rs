@@ -1,0 +1,143 @@
+//! Calls from the agent to the host and back.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::host::Host;
+
+#[test]
+fn statement_18_a_call_reaches_the_host_under_its_real_name_and_its_result_the_agent() -> Result<()> {
+    for (profile, prefix, id) in
+        [("pi", "pi__", "cursor-pi-bridge-run-"), ("host", "host__", "toolway-bridge-run-")]
+    {
+        let mut host = Host::start(profile)?;
+        let (run, agent) = host.with_agent(&["load", "read.file"])?;
+        assert_eq!(agent.tools()?, [format!("{prefix}load"), format!("{prefix}read_file")]);
+        let arguments = json!({"path": "a.txt", "big": 12_345_678_901_234_567_i64});
+        let pending = agent.call_later(1, &format!("{prefix}read_file"), &arguments);
+        let call = host.call()?;
+        assert_eq!(call["tool"], "read.file");
+        assert_eq!(call["name"], format!("{prefix}read_file"));
+        assert_eq!(call["arguments"], arguments);
+        let told = call["call"].as_str().unwrap_or_default();
+        assert!(told.starts_with(id) && told.len() <= 64, "{told}");
+        assert_eq!(host.ask("call/admit", json!({"call": told}))?, json!({"admitted": true}));
+        assert!(host.answer(&call, "what the file says")?);
+        assert_eq!(pending.answer()?.text()?, "what the file says");
+        let facts = host.ask("run/facts", json!({"run": run.id}))?;
+        assert_eq!(facts, json!({"exposed": 2, "connected": 1, "listed": 1, "called": 1}));
+        assert_eq!(host.shut_down()?.code(), Some(0));
+    }
+    Ok(())
+}
+
+#[test]
+fn the_first_answer_counts_and_later_ones_are_told_so() -> Result<()> {
+    let mut host = Host::start("host")?;
+    let (run, agent) = host.with_agent(&["add"])?;
+    let pending = agent.call_later(1, "host__add", &json!({}));
+    let call = host.call()?;
+    assert!(host.answer(&call, "one")?);
+    assert!(!host.answer(&call, "two")?, "an answer was taken twice");
+    assert_eq!(pending.answer()?.text()?, "one");
+    assert!(!host.answer(&json!({"call": "toolway-bridge-run-0-t1"}), "never asked")?);
+    let admitted = host.ask("call/admit", json!({"call": call["call"]}))?;
+    assert_eq!(admitted["admitted"], false, "{admitted}");
+    assert_eq!(host.ask("call/admit", json!({"call": "call_of_the_host"}))?, json!({"admitted": true}));
+    host.ask("run/close", json!({"run": run.id}))?;
+    assert!(!host.answer(&call, "three")?);
+    Ok(())
+}
+
+#[test]
+fn results_failures_and_progress_take_their_ways() -> Result<()> {
+    let mut host = Host::start("host")?;
+    let (_, agent) = host.with_agent(&["work"])?;
+    let pending = agent.call_later(1, "host__work", &json!({}));
+    let call = host.call()?;
+    for n in 1..=2 {
+        let progress = json!({"call": call["call"], "progress": n, "total": 2, "message": format!("step {n}")});
+        assert_eq!(host.ask("call/progress", progress)?, json!({"accepted": true}));
+    }
+    let content = json!([{"type": "image", "data": "QUJD", "mimeType": "image/png"}, {"type": "odd", "n": 1}]);
+    host.ask("call/result", json!({"call": call["call"], "content": content, "isError": true}))?;
+    let answer = pending.answer()?;
+    let result = &answer.response()?["result"];
+    assert_eq!(result["isError"], true);
+    assert_eq!(result["content"][0], json!({"type": "image", "data": "QUJD", "mimeType": "image/png"}));
+    assert_eq!(result["content"][1]["type"], "text");
+    let progress: Vec<&Value> =
+        answer.messages.iter().filter(|message| message["method"] == "notifications/progress").collect();
+    assert_eq!(progress.len(), 2, "{answer:?}");
+    assert_eq!(progress[1]["params"]["progressToken"], "p1");
+    let late = json!({"call": call["call"], "progress": 3});
+    assert_eq!(host.ask("call/progress", late)?, json!({"accepted": false}));
+
+    let pending = agent.call_later(2, "host__work", &json!({}));
+    let call = host.call()?;
+    host.ask("call/fail", json!({"call": call["call"], "reason": "the tool's program is missing"}))?;
+    assert!(pending.answer()?.error()?.contains("the tool's program is missing"));
+
+    let unknown = agent.call(3, "host__other", &json!({}))?;
+    assert_eq!(unknown.response()?["result"]["isError"], true);
+    Ok(())
+}
+
+#[test]
+fn a_cancelled_call_is_told_once_and_its_result_counts_nothing() -> Result<()> {
+    let mut host = Host::start("host")?;
+    let (_, agent) = host.with_agent(&["work"])?;
+    let _pending = agent.call_later(1, "host__work", &json!({}));
+    let call = host.call()?;
+    agent.cancel(1)?;
+    let cancelled = host.told("call/cancelled")?;
+    assert_eq!(cancelled["call"], call["call"]);
+    assert!(!host.answer(&call, "late")?);
+    host.shut_down()?;
+    assert!(host.client.kept().is_empty(), "{:?}", host.client.kept());
+    Ok(())
+}
+
+#[test]
+fn batches_bring_calls_together_and_a_removed_call_is_left_out() -> Result<()> {
+    let mut host = Host::start("host")?;
+    host.declare(&["a", "b", "c"])?;
+    let run = host.open(json!({"calls": "batch"}))?;
+    let agent = crate::agent::Agent::connect(&run.url)?;
+    let first = agent.call_later(1, "host__a", &json!({}));
+    let second = agent.call_later(2, "host__b", &json!({}));
+    let started = host.told("calls/started")?;
+    let calls = started["calls"].as_array().cloned().unwrap_or_default();
+    assert_eq!(calls.len(), 2, "{started}");
+    for call in &calls {
+        assert!(host.answer(call, call["tool"].as_str().unwrap_or_default())?);
+    }
+    assert_eq!((first.answer()?.text()?, second.answer()?.text()?), ("a".to_owned(), "b".to_owned()));
+    Ok(())
+}
+
+#[test]
+fn a_run_that_is_not_attached_keeps_calls_and_one_that_is_detached_refuses_them() -> Result<()> {
+    let mut host = Host::start("host")?;
+    host.declare(&["a"])?;
+    let run = host.open(json!({"attach": false}))?;
+    let agent = crate::agent::Agent::connect(&run.url)?;
+    let pending = agent.call_later(1, "host__a", &json!({}));
+    host.ask("run/attach", json!({"run": run.id}))?;
+    let call = host.call()?;
+    assert!(host.answer(&call, "now")?);
+    assert_eq!(pending.answer()?.text()?, "now");
+
+    let pending = agent.call_later(2, "host__a", &json!({}));
+    host.call()?;
+    assert_eq!(host.ask("run/detach", json!({"run": run.id}))?, json!({"rejectedCalls": 1}));
+    host.told("call/cancelled")?;
+    pending.answer()?.error()?;
+    assert!(agent.call(3, "host__a", &json!({}))?.error()?.contains("no active live run"));
+    host.ask("run/attach", json!({"run": run.id}))?;
+    let pending = agent.call_later(4, "host__a", &json!({}));
+    let call = host.call()?;
+    host.answer(&call, "again")?;
+    assert_eq!(pending.answer()?.text()?, "again");
+    Ok(())
+}
