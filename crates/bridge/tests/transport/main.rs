@@ -8,4 +8,5 @@ mod load;
 mod modern;
 mod rig;
 mod self_test;
+mod skills;
 mod wire;
