@@ -9,4 +9,5 @@ mod modern;
 mod rig;
 mod self_test;
 mod skills;
+mod streams;
 mod wire;
