@@ -10,5 +10,6 @@ mod modern;
 mod names;
 mod rig;
 mod self_test;
+mod skills;
 mod streams;
 mod wire;
