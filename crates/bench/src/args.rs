@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 
 use crate::gateway;
+use crate::loopback;
 use crate::measure::Config;
 use crate::server;
 
@@ -22,6 +23,7 @@ toolway-bench faults --fronts FILE [--only a,b] [--upstream KIND] [--scenarios x
 toolway-bench huge   --fronts FILE [--only a,b] [--rounds N] [--bytes N] [--out FILE] [--tmp DIR]
 toolway-bench gateway start|scale|idle|reload --fronts FILE [--only a,b] [--rounds N] [--out FILE] [--servers N]
                      [--asks 50] [--reloads 200] [--tmp DIR]
+toolway-bench loopback NAME=COMMAND... [--rounds N] [--calls 3000] [--pipe 40000] [--window 64] [--flight 1000] [--out FILE]
 toolway-bench table  --baseline NAME FILE...                     table of saved JSON lines
 toolway-bench summary --baseline NAME FILE...                    the same as JSON
 toolway-bench report FILE...                                     tables of saved checks and faults lines
@@ -141,6 +143,17 @@ impl Args {
             asks: self.number("--asks", 50)?.clamp(1, 100_000),
             reloads: self.number("--reloads", 200)?.clamp(1, 10_000),
             tmp: self.path("--tmp").unwrap_or_else(std::env::temp_dir),
+        })
+    }
+
+    /// The options of loopback servers.
+    pub(crate) fn loopback(&self) -> anyhow::Result<loopback::Config> {
+        Ok(loopback::Config {
+            rounds: self.number("--rounds", 5)?.clamp(1, 100),
+            calls: self.number("--calls", 3000)?.clamp(10, 1_000_000),
+            pipe: self.number("--pipe", 40_000)?.min(1_000_000),
+            window: self.number("--window", 64)?.clamp(1, 512),
+            flight: self.number("--flight", 1000)?.min(10_000),
         })
     }
 

@@ -16,6 +16,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde_json::Value;
 
+pub(crate) use http_link::{HttpLink, Target};
 pub(crate) use members::Member;
 pub(crate) use running::{Link, Running};
 pub(crate) use upstream::HttpUpstream;

@@ -11,6 +11,7 @@ mod front;
 mod gateway;
 mod huge;
 mod json;
+mod loopback;
 mod measure;
 mod proc;
 mod relay;
@@ -64,6 +65,7 @@ fn dispatch(args: &Args) -> anyhow::Result<ExitCode> {
             let what = args.words.first().context("which measure?")?;
             gateway::run(what, &specs(args)?, &args.gateway()?, args.path("--out").as_deref())
         }
+        "loopback" => loopback::run(&args.words, args.loopback()?, args.path("--out").as_deref()),
         "checks" => {
             for spec in specs(args)? {
                 let row = checks::run(&spec, args.upstream());

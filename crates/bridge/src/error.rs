@@ -1,12 +1,43 @@
 //! Owns the errors of this crate.
 
+use std::io;
+use std::path::PathBuf;
+
 /// What can go wrong with a bridge.
 #[derive(Debug, thiserror::Error)]
 pub enum BridgeError {
     /// The loopback listener cannot be opened.
     #[error("cannot listen on 127.0.0.1: {0}")]
-    Listen(#[source] std::io::Error),
+    Listen(#[source] io::Error),
     /// The system gives no random bytes, without which no endpoint is safe.
     #[error("the system has no randomness: {0}")]
     Randomness(String),
+    /// The bridge was shut down.
+    #[error("the bridge is shut down")]
+    Closed,
+    /// Another program holds the lock of the settings file, or left it behind. It is never taken from it.
+    #[error("the settings are locked by {}: try again, or remove that file if no other program is changing them", lock.display())]
+    SettingsLocked {
+        /// The lock file.
+        lock: PathBuf,
+    },
+    /// The settings file is not one that can be changed without a loss. Its content is not repeated.
+    #[error("the settings file {} {why}: nothing was written", path.display())]
+    SettingsUnusable {
+        /// The settings file.
+        path: PathBuf,
+        /// What it is or is not.
+        why: String,
+    },
+    /// The settings file cannot be written.
+    #[error("cannot write the settings file {}: {source}", path.display())]
+    SettingsWrite {
+        /// The settings file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A setting that nobody would read: its key and why.
+    #[error("no such setting: {0}")]
+    SettingRefused(String),
 }

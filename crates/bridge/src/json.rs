@@ -20,11 +20,16 @@ impl RawJson {
     pub fn new(bytes: impl Into<Bytes>) -> Result<Self, serde_json::Error> {
         let bytes = bytes.into();
         let _: &RawValue = serde_json::from_slice(&bytes)?;
+        Ok(Self::scanned(bytes))
+    }
+
+    /// The same for bytes that the scanner has seen as part of a message without lenience, in UTF-8.
+    pub(crate) fn scanned(bytes: Bytes) -> Self {
         if memchr::memchr2(b'\n', b'\r', &bytes).is_none() {
-            return Ok(Self(bytes));
+            return Self(bytes);
         }
         let flat = bytes.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte });
-        Ok(Self(flat.collect::<Vec<u8>>().into()))
+        Self(flat.collect::<Vec<u8>>().into())
     }
 
     /// A value that was built here.

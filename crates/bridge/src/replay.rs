@@ -25,7 +25,7 @@ pub use card::{Activity, Card, CardBlock, Details};
 pub use incomplete::RunEnd;
 pub use preview::{Disk, PreviewFiles};
 pub use records::{Records, Refusal, Replayed};
-pub use routing::{ReplayContext, Route, TaskPresentation};
+pub use routing::{ReplayContext, Route};
 pub use stage::{Replay, ReplayOutput};
 pub use trace::{Trace, TraceKind};
 pub use turn::{final_answer, replayed_turn};

@@ -1,6 +1,7 @@
 //! Owns the command line as the user types it. Values stay text here: `compose` gives them their meaning, with the
 //! environment beneath them.
 
+mod bridge;
 mod config;
 mod doctor;
 mod manage;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use bridge::BridgeArgs;
 pub(crate) use config::{CheckArgs, ConfigArgs, ConfigCommand, PathArgs, ShowConfigArgs, TrustArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use manage::{AddArgs, ExportArgs, ImportArgs, ScopeArgs, ServerArgs};
@@ -46,6 +48,8 @@ pub(crate) enum Command {
     Serve(Box<ServeArgs>),
     /// Run servers for all gateways of this user that are started with `serve --shared`; they start it by themselves.
     Daemon(DaemonArgs),
+    /// Offer the tools of a host application to the agent that it drives; the host speaks at stdin and stdout.
+    Bridge(BridgeArgs),
     /// List, read, search and remove saved results.
     Saved(SavedArgs),
     /// Show every configured server and its state, also those that are not started, and why.
@@ -149,7 +153,7 @@ pub(crate) struct RemoteArgs {
     pub(crate) sse_read_timeout: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct CommonArgs {
     /// The most characters of a result, at least 1000 [default: the client's profile].
     #[arg(long, value_name = "N")]

@@ -1,5 +1,6 @@
 //! The subcommands: each takes its composed settings and gives an exit.
 
+mod bridge;
 mod call;
 mod completions;
 mod config;
@@ -34,6 +35,7 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::StreamableHttp(args) => remote::run(args, remote::Kind::StreamableHttp),
         Command::Serve(args) => serve::run(*args),
         Command::Daemon(args) => daemon::run(&args),
+        Command::Bridge(args) => bridge::run(args),
         Command::Saved(args) => saved::run(args),
         Command::List(args) => Ok(list::run(&args)),
         Command::Tools(args) => Ok(tools::run(&args)),

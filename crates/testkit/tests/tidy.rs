@@ -346,3 +346,25 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     }
     found
 }
+
+/// What docs/bridge.md numbers is tested under its number.
+#[test]
+fn every_statement_and_lesson_of_the_bridge_has_its_test() -> Result<()> {
+    let mut sources = files(&root().join("crates/bridge"), "rs");
+    sources.extend(files(&root().join("crates/cli/tests/bridge"), "rs"));
+    let text: String = sources.iter().map(fs::read_to_string).collect::<Result<_, _>>()?;
+    let page = fs::read_to_string(root().join("docs/bridge.md"))?;
+    let (statements, lessons) = page.split_once("\n## Lessons\n").context("the page has two lists")?;
+    let mut missing = Vec::new();
+    for (word, part, count) in [("statement", statements, 51), ("lesson", lessons, 40)] {
+        for number in 1..=count {
+            ensure!(part.contains(&format!("\n{number}. ")), "docs/bridge.md has no {word} {number}");
+            let name = format!("fn {word}_{number:02}_");
+            if !text.contains(&name) {
+                missing.push(name);
+            }
+        }
+    }
+    ensure!(missing.is_empty(), "no test is named: {missing:?}");
+    Ok(())
+}

@@ -5,6 +5,7 @@ mod child_transport;
 pub mod command;
 pub mod environment;
 mod http;
+pub mod http_server;
 mod limits;
 pub mod memory;
 mod platform;

@@ -73,6 +73,15 @@ impl fmt::Display for ProtocolVersion {
     }
 }
 
+/// The revision in which a client that asks for `requested` is answered: that one where it is a known legacy one, else
+/// the last legacy one.
+pub fn negotiate(requested: Option<&str>) -> ProtocolVersion {
+    requested
+        .and_then(ProtocolVersion::parse)
+        .filter(|version| version.era() == Era::Legacy && ProtocolVersion::KNOWN.contains(version))
+        .unwrap_or(ProtocolVersion::V2025_11_25)
+}
+
 /// Names of `params._meta` members of the modern era.
 pub mod meta {
     /// The revision a request speaks; required.
@@ -85,6 +94,8 @@ pub mod meta {
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
     /// On notifications of a `subscriptions/listen` stream: the id of that request.
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+    /// On the answer to `server/discover`: name and version of the server.
+    pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 }
 
 /// Names of the transport's HTTP headers, in lower case.

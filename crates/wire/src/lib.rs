@@ -8,6 +8,7 @@ mod scan;
 pub mod era;
 pub mod find;
 pub mod lex;
+pub mod request;
 pub mod sse;
 pub mod text;
 

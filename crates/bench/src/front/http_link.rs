@@ -10,15 +10,15 @@ use crate::conn::{Conn, Head};
 
 /// What a POST brought.
 #[derive(Debug)]
-pub(super) struct Posted {
-    pub(super) status: u32,
+pub(crate) struct Posted {
+    pub(crate) status: u32,
     session: Option<String>,
-    pub(super) messages: Vec<Vec<u8>>,
+    pub(crate) messages: Vec<Vec<u8>>,
 }
 
 /// Where to post, and as whom.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
+pub(crate) struct Target {
     pub(super) host: String,
     pub(super) path: String,
     session: String,
@@ -26,18 +26,23 @@ pub(super) struct Target {
 
 #[derive(Debug)]
 pub(crate) struct HttpLink {
-    pub(super) target: Target,
+    pub(crate) target: Target,
     free: Vec<Conn>,
-    pub(super) got: VecDeque<Vec<u8>>,
+    pub(crate) got: VecDeque<Vec<u8>>,
 }
 
 impl Target {
-    pub(super) fn connect(&self) -> Result<Conn, Miss> {
+    pub(crate) fn connect(&self) -> Result<Conn, Miss> {
         Ok(Conn::new(TcpStream::connect(&self.host)?))
     }
 
     pub(super) fn post(&self, conn: &mut Conn, message: &[u8], timeout: Duration) -> Result<Posted, Miss> {
-        conn.stream.set_read_timeout(Some(timeout.max(Duration::from_millis(1))))?;
+        self.send(conn, message)?;
+        Self::receive(conn, timeout)
+    }
+
+    /// Posts without a look at what comes back.
+    pub(crate) fn send(&self, conn: &mut Conn, message: &[u8]) -> Result<(), Miss> {
         let session = match self.session.as_str() {
             "" => String::new(),
             id => format!("Mcp-Session-Id: {id}\r\nMCP-Protocol-Version: 2025-06-18\r\n"),
@@ -50,7 +55,12 @@ impl Target {
         )
         .into_bytes();
         request.extend_from_slice(message);
-        conn.stream.write_all(&request)?;
+        Ok(conn.stream.write_all(&request)?)
+    }
+
+    /// What came back of the oldest message that was sent on this connection.
+    pub(crate) fn receive(conn: &mut Conn, timeout: Duration) -> Result<Posted, Miss> {
+        conn.stream.set_read_timeout(Some(timeout.max(Duration::from_millis(1))))?;
         let head = conn.head()?.ok_or(Miss::Closed)?;
         let status = head.start.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or(0);
         let session = head.get("mcp-session-id").map(str::to_owned);
@@ -98,13 +108,13 @@ fn events(body: &[u8]) -> Vec<Vec<u8>> {
 }
 
 impl HttpLink {
-    pub(super) fn new(host: String, path: String) -> Self {
+    pub(crate) fn new(host: String, path: String) -> Self {
         let target = Target { host, path, session: String::new() };
         Self { target, free: vec![], got: VecDeque::new() }
     }
 
     /// Posts, and keeps what came back; gives the status.
-    pub(super) fn post(&mut self, message: &[u8], timeout: Duration) -> Result<u32, Miss> {
+    pub(crate) fn post(&mut self, message: &[u8], timeout: Duration) -> Result<u32, Miss> {
         let mut conn = match self.free.pop() {
             Some(conn) => conn,
             None => self.target.connect()?,

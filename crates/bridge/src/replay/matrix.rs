@@ -18,10 +18,10 @@ use super::kind::{ToolKind, web};
 use super::lenient;
 use super::limits::{self, LABEL, Limit, NAME, TRANSCRIPT};
 use super::preview::PreviewFiles;
-use super::routing::TaskPresentation;
 use crate::json::RawJson;
 use crate::profile::Profile;
 use crate::scrub::Scrubber;
+use crate::settings::TaskPresentation;
 use outcome::Outcome;
 
 /// Where agents write the file that a call is about.
@@ -189,18 +189,19 @@ impl Matrix<'_> {
     fn activity(&self, call: &Call, said: Said) -> Card {
         let failed = call.outcome.failed;
         let summary = if failed { String::new() } else { self.label(&said.summary) };
-        let text = if failed { self.error(call) } else { self.block(&said.text) };
-        let shown = match (&said.diff, failed) {
-            (Some(diff), false) if text.is_empty() => self.block(diff),
-            _ => text,
+        let source = match (&said.diff, failed) {
+            (_, true) => self.error(call),
+            (Some(diff), false) if said.text.trim().is_empty() => diff.clone(),
+            (_, false) => said.text,
         };
-        let collapsed =
-            (!said.summary_only && !shown.is_empty()).then(|| limits::preview(self.scrubber, &shown));
+        let shown = self.block(&source);
+        let collapsed = (!said.summary_only && !failed && !shown.is_empty())
+            .then(|| limits::preview(self.scrubber, &source));
         let activity = Activity {
             source_tool_name: call.name.clone(),
             title: said.title.clone(),
             summary: summary.clone(),
-            collapsed_text: if failed { None } else { collapsed },
+            collapsed_text: collapsed,
             expanded_text: shown.clone(),
             path: said.path,
             diff: said.diff.map(|diff| limits::block(self.scrubber, &diff, limits::DIFF)),

@@ -4,30 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::profile::Profile;
-
-/// How delegated tasks are titled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TaskPresentation {
-    /// "task".
-    Task,
-    /// "subagent".
-    Subagent,
-    /// "subagent", with kind, model and a short id.
-    #[default]
-    SubagentMeta,
-}
-
-impl TaskPresentation {
-    /// The value of that name in the settings.
-    pub fn by_name(name: &str) -> Option<Self> {
-        match name {
-            "task" => Some(Self::Task),
-            "subagent" => Some(Self::Subagent),
-            "subagent-meta" => Some(Self::SubagentMeta),
-            _ => None,
-        }
-    }
-}
+use crate::settings::TaskPresentation;
 
 /// What a turn's replay goes by, captured when its stream starts: later changes of the registry do not count.
 #[derive(Debug, Clone)]

@@ -16,15 +16,13 @@ mod to_modern;
 pub use edits::{Edits, set_members, without_members};
 pub use handshake::{
     Facts, SUPPORTED, discover_result, facts_of_discover, facts_of_initialize, initialize_request,
-    initialize_result, negotiate,
+    initialize_result,
 };
 pub use listen::{
     Filter, acknowledged, cancelled, listen_filter, listen_request, listen_result, subscribe,
     subscription_id, unsubscribe, with_subscription_id, without_subscription_id,
 };
-pub use meta::{
-    ClientFacts, Refusal, RequestMeta, check, declares, is_modern, log_rank, request_meta, set_level,
-};
+pub use meta::{declares, log_rank, set_level};
 pub use parked::Parked;
 pub use rounds::{
     Asked, InputRequired, Retry, capability_for, input_required, read_input_required, read_retry,
@@ -32,6 +30,8 @@ pub use rounds::{
 };
 pub use to_legacy::{error_to_legacy, request_to_legacy, result_to_legacy};
 pub use to_modern::{LegacyRequest, error_to_modern, legacy_request, request_to_modern, result_to_modern};
+pub use toolway_wire::era::negotiate;
+pub use toolway_wire::request::{ClientFacts, Refusal, RequestMeta, check, is_modern, request_meta};
 
 /// The answer to this method carries `ttlMs` and `cacheScope` in the modern era.
 pub fn is_cacheable(method: &str) -> bool {

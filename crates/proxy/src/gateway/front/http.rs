@@ -5,7 +5,6 @@ mod answer;
 mod body;
 mod door;
 mod events;
-mod io;
 mod legacy;
 mod listener;
 mod modern;

@@ -1,13 +1,11 @@
 //! Owns the two ways in which a server says what it is: the answer to `initialize` and the one to `server/discover`.
 
+use toolway_wire::era::meta::SERVER_INFO;
 use toolway_wire::era::{Era, ProtocolVersion};
 use toolway_wire::find::{Step, find, string};
 use toolway_wire::push_string;
 
 use super::edits::Edits;
-
-/// Where the modern era has the server's name.
-const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// The revisions that the gateway speaks to its clients, oldest first.
 pub const SUPPORTED: [ProtocolVersion; 5] = ProtocolVersion::KNOWN;
@@ -23,15 +21,6 @@ pub struct Facts {
     pub server_info: Option<Vec<u8>>,
     /// Raw JSON string.
     pub instructions: Option<Vec<u8>>,
-}
-
-/// The revision in which a client that asks for `requested` is answered: that one where it is a known legacy one, else
-/// the last legacy one.
-pub fn negotiate(requested: Option<&str>) -> ProtocolVersion {
-    requested
-        .and_then(ProtocolVersion::parse)
-        .filter(|version| version.era() == Era::Legacy && SUPPORTED.contains(version))
-        .unwrap_or(ProtocolVersion::V2025_11_25)
 }
 
 /// Reads the answer to `initialize`.

@@ -3,11 +3,11 @@
 
 use toolway_wire::era::meta;
 use toolway_wire::find::{Step, elements, find, string};
+use toolway_wire::request::{ClientFacts, meta_span};
 use toolway_wire::{Id, push_string};
 
 use super::edits::Edits;
 use super::handshake::object;
-use super::meta::ClientFacts;
 use super::to_modern::{request_to_modern, with_meta};
 
 /// What a `subscriptions/listen` asks for.
@@ -149,7 +149,7 @@ pub fn with_subscription_id(message: &[u8], id: &[u8]) -> Vec<u8> {
 /// The notification for a client that knows no streams.
 pub fn without_subscription_id(message: &[u8]) -> Vec<u8> {
     let mut edits = Edits::new();
-    if let Some(span) = super::meta::meta_span(message) {
+    if let Some(span) = meta_span(message) {
         edits.object(message, span, &[meta::SUBSCRIPTION_ID], &[]);
     }
     edits.apply(message)

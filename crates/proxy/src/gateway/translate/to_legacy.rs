@@ -3,10 +3,10 @@
 
 use toolway_wire::INVALID_PARAMS;
 use toolway_wire::find::{Step, find, is_named, members};
+use toolway_wire::request::OWN_NAMES;
 
 use super::edits::Edits;
 use super::is_cacheable;
-use super::meta::OWN_NAMES;
 use super::to_modern::{RESOURCE_NOT_FOUND, with_code};
 
 /// A modern client's request for a legacy server: what only the modern era knows is taken out, an empty `_meta` with it.

@@ -3,11 +3,11 @@
 
 use toolway_wire::era::meta;
 use toolway_wire::find::{Step, find};
+use toolway_wire::request::ClientFacts;
 use toolway_wire::{INVALID_PARAMS, push_string};
 
 use super::edits::Edits;
 use super::is_cacheable;
-use super::meta::ClientFacts;
 
 /// The code of "resource not found" up to 2025-11-25.
 pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;

@@ -2,13 +2,14 @@
 
 use std::net::IpAddr;
 
-use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::header::{AUTHORIZATION, HOST};
 use http::request::Parts;
 use http::uri::Authority;
-use http::{HeaderMap, StatusCode, Uri};
+use http::{HeaderMap, StatusCode};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use toolway_secret::Secret;
+use toolway_transport::http_server::{Origin, address, single};
 
 use super::HttpFrontConfig;
 
@@ -92,19 +93,11 @@ impl Door {
 
     /// No `Origin` is no web page. Loopback's pages may call: they too need the token, and get no CORS headers.
     fn origin(&self, headers: &HeaderMap) -> Result<(), Refused> {
-        if !headers.contains_key(ORIGIN) {
-            return Ok(());
+        match Origin::of(headers) {
+            Origin::None | Origin::Loopback(_) => Ok(()),
+            Origin::Foreign(origin) if self.origins.contains(&origin) => Ok(()),
+            Origin::Foreign(_) => Err(Refused::Origin),
         }
-        let origin = single(headers, &ORIGIN).ok_or(Refused::Origin)?.to_ascii_lowercase();
-        if self.origins.contains(&origin) {
-            return Ok(());
-        }
-        let uri: Uri = origin.parse().map_err(|_| Refused::Origin)?;
-        let web = matches!(uri.scheme_str(), Some("http" | "https")) && matches!(uri.path(), "" | "/");
-        let loopback = uri
-            .host()
-            .is_some_and(|host| host == "localhost" || address(host).is_some_and(|ip| ip.is_loopback()));
-        if web && loopback { Ok(()) } else { Err(Refused::Origin) }
     }
 
     fn token(&self, headers: &HeaderMap) -> Result<(), Refused> {
@@ -118,22 +111,6 @@ impl Door {
         let equal = digest(given.unwrap_or_default()).ct_eq(&digest(token.expose()));
         if given.is_some() && bool::from(equal) { Ok(()) } else { Err(Refused::Token) }
     }
-}
-
-/// The text of a header that stands once.
-fn single<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> {
-    let mut values = headers.get_all(name).iter();
-    let value = values.next()?;
-    if values.next().is_some() {
-        return None;
-    }
-    value.to_str().ok()
-}
-
-/// The address that a host is, brackets of IPv6 taken off.
-fn address(host: &str) -> Option<IpAddr> {
-    let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
-    inner.parse().ok().map(|ip: IpAddr| ip.to_canonical())
 }
 
 #[cfg(test)]

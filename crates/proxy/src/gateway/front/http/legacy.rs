@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use toolway_transport::http_server::Accepts;
 use toolway_wire::era::{Era, ProtocolVersion, header};
 use toolway_wire::find::{Step, find};
 use toolway_wire::{Id, Kind, UPSTREAM_ERROR, error_response};
 
 use super::body::Body;
 use super::events::Events;
-use super::post::Accepts;
 use super::session::HttpSession;
 use super::stream::{Data, First, Stream};
 use super::{Shared, answer};

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, Response, StatusCode};
+use toolway_transport::http_server::{self, Accepts, check_headers};
 use toolway_transport::mirrored_mismatch;
-use toolway_wire::era::{Era, ProtocolVersion, code, header, header_value};
+use toolway_wire::era::{Era, ProtocolVersion, code};
 use toolway_wire::find::{Step, find};
 use toolway_wire::{Envelope, Kind, METHOD_NOT_FOUND, UPSTREAM_ERROR, error_response};
 
 use super::body::Body;
 use super::events::Events;
-use super::post::Accepts;
 use super::stream::{Data, First, Stream};
 use super::{Shared, answer};
 use crate::admission::invalid;
@@ -105,14 +105,7 @@ async fn pump(client: ClientSession, stream: Arc<Stream>) {
 /// The revision, in the body and in the header.
 fn check_version(message: &Message, headers: &HeaderMap) -> Result<(), Refusal> {
     let in_body = message.envelope.protocol_version();
-    let in_header = text(headers, header::PROTOCOL_VERSION)?;
-    match (in_body, in_header) {
-        (Some(_), None) => return Err(missing("MCP-Protocol-Version")),
-        (Some(body), Some(header)) if body != header => {
-            return Err(differs("MCP-Protocol-Version", header, body));
-        }
-        _ => {}
-    }
+    http_server::check_version(in_body, headers)?;
     match &message.content {
         Content::Bytes(bytes) => check(&request_meta(bytes), &SUPPORTED).map(drop),
         // What is too large for memory is checked by its revision alone.
@@ -121,22 +114,6 @@ fn check_version(message: &Message, headers: &HeaderMap) -> Result<(), Refusal> 
             _ => Err(Refusal::UnsupportedVersion { requested: in_body.unwrap_or_default().to_owned() }),
         },
     }
-}
-
-/// `Mcp-Method` and `Mcp-Name` say what the body says.
-fn check_headers(envelope: &Envelope, headers: &HeaderMap) -> Result<(), Refusal> {
-    let method = envelope.method().unwrap_or_default();
-    equal("Mcp-Method", text(headers, header::METHOD)?, method)?;
-    let named = match method {
-        "tools/call" | "prompts/get" => envelope.name(),
-        "resources/read" => envelope.uri(),
-        _ => return Ok(()),
-    };
-    let Some(named) = named else { return Ok(()) };
-    let given = text(headers, header::NAME)?.ok_or_else(|| missing("Mcp-Name"))?;
-    let decoded = header_value(given)
-        .ok_or_else(|| Refusal::HeaderMismatch("Header mismatch: Mcp-Name is not well encoded".to_owned()))?;
-    equal("Mcp-Name", Some(&decoded), named)
 }
 
 /// `Mcp-Param-*` say what the arguments say, for the parameters that the tool's definition annotates.
@@ -156,34 +133,6 @@ fn is_removed(envelope: &Envelope) -> bool {
     const REMOVED: [&str; 5] =
         ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
     envelope.method().is_some_and(|method| REMOVED.contains(&method))
-}
-
-fn equal(name: &str, given: Option<&str>, expected: &str) -> Result<(), Refusal> {
-    match given {
-        None => Err(missing(name)),
-        Some(given) if given != expected => Err(differs(name, given, expected)),
-        Some(_) => Ok(()),
-    }
-}
-
-fn missing(name: &str) -> Refusal {
-    Refusal::HeaderMismatch(format!("Header mismatch: {name} is missing"))
-}
-
-fn differs(name: &str, header: &str, body: &str) -> Refusal {
-    Refusal::HeaderMismatch(format!(
-        "Header mismatch: {name} header value {header:?} does not match body value {body:?}"
-    ))
-}
-
-/// The text of a header that stands at most once.
-fn text<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Refusal> {
-    let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    match (value.to_str(), values.next()) {
-        (Ok(text), None) => Ok(Some(text)),
-        _ => Err(Refusal::HeaderMismatch(format!("Header mismatch: {name} is not one plain value"))),
-    }
 }
 
 /// The status that an answer of the hub has: some errors have one of their own.

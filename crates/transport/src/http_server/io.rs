@@ -1,5 +1,5 @@
-//! Owns the byte stream below a connection of the front, and its clock. A peer that takes nothing for too long is given
-//! up. Knows no HTTP.
+//! Owns the byte stream below a served connection, and its clock. A peer that takes nothing for too long is given up.
+//! Knows no HTTP.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -21,7 +21,7 @@ thread_local! {
 
 /// A stream for hyper.
 #[derive(Debug)]
-pub(super) struct Io<S> {
+pub(crate) struct Io<S> {
     stream: S,
     /// How long a write may wait for the peer.
     stall: Duration,
@@ -29,7 +29,7 @@ pub(super) struct Io<S> {
 }
 
 impl<S> Io<S> {
-    pub(super) fn new(stream: S, stall: Duration) -> Self {
+    pub(crate) fn new(stream: S, stall: Duration) -> Self {
         Self { stream, stall, stalled: None }
     }
 
@@ -100,7 +100,7 @@ impl<S: AsyncWrite + Unpin> hyper::rt::Write for Io<S> {
 
 /// The runtime's clock, for hyper.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Clock;
+pub(crate) struct Clock;
 
 struct Alarm(Pin<Box<Sleep>>);
 

@@ -1,0 +1,232 @@
+//! Owns what an agent says: into the queue of its answer, and out of it into the turn that is served.
+
+use tokio::time::Instant;
+
+use super::{Stage, State};
+use crate::agent_port::{AgentEnd, AgentEvent};
+use crate::call::CallId;
+use crate::continuity::Cause;
+use crate::coordinator::driver::{Order, Told};
+use crate::coordinator::pool::{End, Phase};
+use crate::host_port::{NoticeLevel, StopReason, ToolCall};
+use crate::live::{Emit, LiveItem, Poll};
+use crate::replay::Card;
+use crate::run::Run;
+
+impl State {
+    /// What an agent's task tells. Those of agents that were let go have nothing to say.
+    pub(super) fn told(&mut self, number: u64, told: Told, now: Instant) {
+        if self.agent.as_ref().is_none_or(|agent| agent.number != number) {
+            return;
+        }
+        match told {
+            Told::Ready(run) => self.ready(run),
+            Told::NotMade(failure) => {
+                self.fail_turn(format!("no agent: {failure}"));
+                self.let_go("the agent could not be made", now);
+            }
+            Told::Sent(Ok(())) => self.sent(now),
+            Told::Sent(Err(failure)) => {
+                self.fail_turn(format!("the agent did not take the prompt: {failure}"));
+                self.let_go(&Cause::SendError.to_string(), now);
+            }
+            Told::Event(event) => self.agent_event(event, now),
+            Told::NotReloaded(failure) => self.making.host.notify(
+                NoticeLevel::Warning,
+                &format!("the agent did not read its configuration again: {failure}"),
+            ),
+            Told::Dead => self.agent_died(now),
+        }
+    }
+
+    fn ready(&mut self, run: Option<Run>) {
+        let inbox = &self.making.inbox;
+        let Some(agent) = &mut self.agent else { return };
+        if let Some(run) = &run {
+            run.bind(inbox.sink(agent.number));
+        }
+        agent.run.clone_from(&run);
+        self.making.gate.set_run(run);
+        let making = std::mem::replace(&mut agent.phase, Phase::Resting);
+        let Phase::Making(prompt, step) = making else {
+            agent.phase = making;
+            return;
+        };
+        agent.phase = Phase::Sending(step);
+        if !agent.reins.order(Order::Send(prompt)) {
+            self.lost();
+        }
+    }
+
+    fn sent(&mut self, now: Instant) {
+        let Some(agent) = &mut self.agent else { return };
+        let sending = std::mem::replace(&mut agent.phase, Phase::Running);
+        match sending {
+            Phase::Sending(step) => agent.continuity.commit(step, now),
+            other => agent.phase = other,
+        }
+    }
+
+    /// The agent's task is gone without a word.
+    pub(super) fn lost(&mut self) {
+        self.fail_turn("the agent takes no orders".to_owned());
+        if let Some(agent) = &mut self.agent {
+            agent.retired = true;
+            agent.live = None;
+        }
+    }
+
+    fn fail_turn(&mut self, message: String) {
+        if let Some(turn) = &mut self.active {
+            turn.end(StopReason::Error(message));
+        }
+    }
+
+    fn agent_event(&mut self, event: AgentEvent, now: Instant) {
+        if let AgentEvent::Ended(end) = &event {
+            return self.agent_ended(end, now);
+        }
+        let Some(agent) = &mut self.agent else { return };
+        let Some(live) = &mut agent.live else { return };
+        match event {
+            AgentEvent::Text(text) => {
+                live.spoke |= !text.trim().is_empty();
+                live.queue.push(LiveItem::Text(text), now);
+            }
+            AgentEvent::Thinking(text) => live.queue.push(LiveItem::Thinking(text), now),
+            AgentEvent::Tool(event) => self.tool_event(&event, now),
+            AgentEvent::Step(events) => {
+                for event in &events {
+                    self.tool_event(event, now);
+                }
+            }
+            AgentEvent::TurnEnded(usage) => {
+                live.queue.usage();
+                if let Some(turn) = &mut self.active {
+                    turn.used(usage);
+                }
+            }
+            AgentEvent::Ended(_) => {}
+        }
+    }
+
+    fn agent_ended(&mut self, end: &AgentEnd, now: Instant) {
+        let Some(agent) = &mut self.agent else { return };
+        if !matches!(agent.phase, Phase::Running | Phase::Stopping(_)) {
+            return;
+        }
+        agent.phase = Phase::Resting;
+        if let Some(live) = &mut agent.live {
+            if let AgentEnd::Finished(Some(text)) = end
+                && !live.spoke
+                && !text.trim().is_empty()
+            {
+                live.spoke = true;
+                live.queue.push(LiveItem::Text(text.clone()), now);
+            }
+            live.end = Some(End::from(end));
+            live.queue.end();
+            self.end_display(end, now);
+            // Whoever called the host's tools is gone.
+            self.reject_calls("the agent's answer ended", now);
+        }
+        if self.stage == Stage::Rest {
+            self.send(None, now);
+        }
+    }
+
+    /// Brings what is due from the answer into the turn.
+    pub(super) fn pump(&mut self, now: Instant) {
+        self.batch = None;
+        self.display_due(now);
+        loop {
+            let Some(turn) = self.active.as_ref().filter(|turn| !turn.has_ended() && !turn.has_unsent()) else { return };
+            if turn.is_given_up() || self.stage == Stage::Rest {
+                return;
+            }
+            let Some(agent) = &mut self.agent else { return };
+            let Some(live) = &mut agent.live else { return };
+            let run = agent.run.as_ref();
+            match live.queue.poll(now, |id| run.is_some_and(|run| run.is_pending(id))) {
+                Poll::Wait(until) => {
+                    self.batch = Some(until);
+                    return self.steering_due(now);
+                }
+                Poll::Empty if live.end.is_none() => return self.steering_due(now),
+                Poll::Empty => self.answer_over(now),
+                Poll::Emit(emit) => self.emit(emit, now),
+            }
+        }
+    }
+
+    fn emit(&mut self, emit: Emit<(CallId, Card)>, now: Instant) {
+        let is_tool = matches!(emit, Emit::Calls(_) | Emit::Replays(_));
+        if is_tool && matches!(self.stage, Stage::Steering(_)) {
+            return self.send(Some("the user said something while the agent was busy"), now);
+        }
+        let Some(turn) = &mut self.active else { return };
+        let calls: Vec<ToolCall> = match emit {
+            Emit::Text(text) => {
+                turn.text(text);
+                return turn.flush();
+            }
+            Emit::Thinking(text) => {
+                turn.thinking(text);
+                return turn.flush();
+            }
+            Emit::Calls(calls) => {
+                if let Some(live) = self.agent.as_mut().and_then(|agent| agent.live.as_mut()) {
+                    live.handed.extend(calls.iter().map(|call| call.id.clone()));
+                }
+                let call = |call: crate::call::HostCall| ToolCall { id: call.id, name: call.tool, arguments: call.arguments };
+                calls.into_iter().map(call).collect()
+            }
+            Emit::Replays(cards) => self.keep_cards(cards),
+        };
+        let Some(turn) = &mut self.active else { return };
+        if let Some(agent) = &mut self.agent {
+            agent.idle.release(now);
+            if let Some(live) = &mut agent.live {
+                live.outstanding.extend(calls.iter().map(|call| call.id.clone()));
+            }
+        }
+        turn.calls(calls);
+        turn.flush();
+    }
+
+    /// While the user waits with something to say: an answer that does not end is left.
+    fn steering_due(&mut self, now: Instant) {
+        if let Stage::Steering(until) = self.stage
+            && now >= until
+        {
+            self.send(Some("the user said something while the agent was busy"), now);
+        }
+    }
+
+    /// The agent ended its answer, and the host has seen all of it.
+    fn answer_over(&mut self, now: Instant) {
+        let Some(agent) = &mut self.agent else { return };
+        let Some(live) = agent.live.take() else { return };
+        let failed = match live.end {
+            Some(End::Failed(failure)) => Some(StopReason::Error(failure.message)),
+            Some(End::Cancelled) => Some(StopReason::Aborted("the agent was stopped".to_owned())),
+            Some(End::Finished) | None => None,
+        };
+        if let Some(run) = &agent.run {
+            run.detach();
+        }
+        if matches!(self.stage, Stage::Steering(_)) {
+            let anew = failed.is_some().then_some("the agent's last answer failed");
+            return self.send(anew, now);
+        }
+        agent.idle.release(now);
+        let let_go = agent.retired || matches!(failed, Some(StopReason::Error(_)));
+        if let Some(turn) = &mut self.active {
+            turn.end(failed.unwrap_or(StopReason::Stop));
+            turn.flush();
+        }
+        if let_go {
+            self.let_go("the agent is not used again", now);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Owns how a turn begins: it goes on with the answer that its results belong to, or is a prompt of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::compose::Composed;
+use super::{Stage, State};
+use crate::call::{CallId, HostResult};
+use crate::continuity::{Continuity, Decision, Step};
+use crate::coordinator::driver::Order;
+use crate::coordinator::idle::Idle;
+use crate::coordinator::pool::{Live, Phase, Pooled};
+use crate::coordinator::tail::Tail;
+use crate::coordinator::turn::Watch;
+use crate::host_port::StopReason;
+
+/// How long an answer may go on when the user said something meanwhile.
+const STEERING: Duration = Duration::from_secs(10);
+
+impl State {
+    /// Takes up the next turn that waits. `false`: there is none.
+    pub(super) fn next_turn(&mut self, now: Instant) -> bool {
+        let Some(mut turn) = self.queue.pop_front() else { return false };
+        if turn.is_given_up() {
+            turn.end(StopReason::Aborted("the host gave the turn up before it began".to_owned()));
+            turn.flush();
+            return true;
+        }
+        self.turns += 1;
+        self.making.gate.set_abort(turn.request.abort.clone());
+        let tail = Tail::of(&turn.request.messages);
+        self.active = Some(turn);
+        self.stage = Stage::Answer;
+        let continues = self.agent.as_ref().and_then(|agent| agent.live.as_ref()).is_some_and(|live| live.continues(&tail));
+        if continues {
+            self.go_on(tail, now);
+        } else {
+            // Results that no answer waits for: the transcript has them, and nothing is executed for them again.
+            let orphaned = !tail.results.is_empty();
+            self.send(orphaned.then_some("the answer that the results belong to is gone"), now);
+        }
+        true
+    }
+
+    /// The same answer of the same agent goes on: no new agent, no new prompt.
+    fn go_on(&mut self, tail: Tail, now: Instant) {
+        let Some(turn) = &self.active else { return };
+        let replay = self.replay_context(&turn.request);
+        let abort = Watch::new(&turn.request.abort);
+        let Some(agent) = &mut self.agent else { return };
+        agent.idle.lease();
+        let Some(live) = &mut agent.live else { return };
+        live.abort = abort;
+        live.replay.set_context(replay);
+        for (id, result) in tail.results {
+            self.yields |= settle(agent.run.as_ref(), live, &id, result);
+        }
+        if tail.steering {
+            self.stage = Stage::Steering(now + STEERING);
+        }
+    }
+
+    /// Hands the turn to an agent as a prompt, to a new one if there is a reason for that.
+    pub(super) fn send(&mut self, anew: Option<&str>, now: Instant) {
+        let Some(turn) = &self.active else { return };
+        let composed = self.compose(&turn.request);
+        let step = self.agent.as_ref().map(|agent| agent.continuity.decide(&composed.situation(&turn.request), now));
+        let decided = step.as_ref().and_then(|step| match &step.decision {
+            Decision::Bootstrap { cause, new_agent: true } => Some(cause.to_string()),
+            Decision::Bootstrap { .. } | Decision::Incremental { .. } => None,
+        });
+        let reason = anew.map(str::to_owned).or(decided).or_else(|| {
+            let agent = self.agent.as_ref()?;
+            if agent.retired {
+                return Some("the agent is not used again".to_owned());
+            }
+            match agent.phase {
+                Phase::Resting | Phase::Stopping(_) => None,
+                Phase::Making(..) | Phase::Sending(_) | Phase::Running => Some("the agent is busy with another prompt".to_owned()),
+            }
+        });
+        match (reason, step, self.agent.as_ref().map(|agent| &agent.phase)) {
+            (None, Some(_), Some(Phase::Stopping(_))) => self.stage = Stage::Rest,
+            (None, Some(step), Some(_)) => self.send_to_pooled(&composed, step),
+            (reason, _, _) => {
+                if let Some(reason) = reason {
+                    self.let_go(&reason, now);
+                }
+                self.send_to_new(&composed, now);
+            }
+        }
+    }
+
+    fn send_to_pooled(&mut self, composed: &Composed, step: Step) {
+        let Some(turn) = &self.active else { return };
+        let prompt = composed.prompt(&self.making.profile, &turn.request, &step.decision);
+        let live = self.new_live(turn);
+        let inbox = Arc::clone(&self.making.inbox);
+        let Some(agent) = &mut self.agent else { return };
+        self.stage = Stage::Answer;
+        agent.idle.lease();
+        agent.live = Some(live);
+        if let Some(run) = &agent.run {
+            run.bind(inbox.sink(agent.number));
+        }
+        agent.phase = Phase::Sending(step);
+        if !agent.reins.order(Order::Send(prompt)) {
+            self.lost();
+        }
+    }
+
+    fn send_to_new(&mut self, composed: &Composed, now: Instant) {
+        let Some(turn) = &self.active else { return };
+        let continuity = Continuity::new();
+        let step = continuity.decide(&composed.situation(&turn.request), now);
+        let prompt = composed.prompt(&self.making.profile, &turn.request, &step.decision);
+        let live = self.new_live(turn);
+        let options = composed.options(&turn.request, &self.making.settings);
+        self.agents += 1;
+        self.stage = Stage::Answer;
+        let mut idle = Idle::new(self.making.idle, now);
+        idle.lease();
+        let reins = (self.start)(self.agents, Arc::clone(&composed.snapshot), options);
+        self.agent = Some(Pooled {
+            number: self.agents,
+            reins,
+            snapshot: Arc::clone(&composed.snapshot),
+            run: None,
+            phase: Phase::Making(prompt, step),
+            continuity,
+            live: Some(live),
+            idle,
+            retired: false,
+        });
+    }
+
+    fn new_live(&self, turn: &crate::coordinator::turn::OpenTurn) -> Live {
+        Live::new(self.making.pace, self.new_replay(&turn.request), &turn.request.abort)
+    }
+}
+
+/// Hands one result over, once. `true`: somebody waited for it.
+fn settle(run: Option<&crate::run::Run>, live: &mut Live, id: &CallId, result: HostResult) -> bool {
+    if !live.outstanding.remove(id) || !live.handed.remove(id) {
+        return false;
+    }
+    run.is_some_and(|run| run.settle(id, result) == crate::run::Settlement::Delivered)
+}

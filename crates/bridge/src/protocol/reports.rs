@@ -1,0 +1,80 @@
+//! Owns what a host asks about surfaces: the manifest, and the report of the debug command.
+
+use serde_json::{Value, json};
+
+use super::answers::{ManifestShown, ReportShown};
+use super::connection::{Connection, Reply};
+use super::fault::Fault;
+use super::opening::{exposed, facts_shown, hidden};
+use super::requests::OfSurface;
+use super::session::{Surface, deadlines_shown};
+use crate::manifest::{ManifestOptions, manifest};
+use crate::report::{ReportInput, ReportedRun, report};
+
+impl Connection {
+    pub(super) fn read_manifest(&mut self, params: &OfSurface) -> Result<Reply, Fault> {
+        let spoken = self.spoken()?;
+        let Surface { snapshot: fresh, .. } = self.session(&params.session)?.surface(spoken);
+        let held = params.run.as_deref().map(|run| self.run_of(&params.session, run)).transpose()?;
+        let snapshot = held.map_or(&fresh, |live| live.run.snapshot());
+        let text = manifest(&spoken.profile, snapshot, &ManifestOptions { in_prompt: false });
+        let names = snapshot.exposed().iter().map(|tool| tool.mcp_name.clone()).collect();
+        Reply::now(ManifestShown { text, names })
+    }
+
+    pub(super) fn read_report(&mut self, params: &OfSurface) -> Result<Reply, Fault> {
+        let spoken = self.spoken()?;
+        let surface = self.session(&params.session)?.surface(spoken);
+        let live = match params.run.as_deref() {
+            Some(run) => Some(self.run_of(&params.session, run)?),
+            None => self.runs.values().find(|live| live.session == params.session),
+        };
+        let run = live.map(|live| {
+            let facts = live.run.facts();
+            ReportedRun {
+                id: live.run.id(),
+                pending: live.run.pending(),
+                exposed: facts.exposed,
+                connected: facts.connected > 0,
+                listed: facts.listed > 0,
+                called: facts.called > 0,
+            }
+        });
+        let diagnostics: Vec<String> =
+            spoken.diagnostics.last().iter().map(|event| event.to_json()).collect();
+        let Surface { settings, warnings, raw_warnings, deadlines, snapshot } = &surface;
+        let text = report(&ReportInput {
+            profile: &spoken.profile,
+            settings: Some(settings),
+            warnings: raw_warnings,
+            snapshot: Some(snapshot),
+            deadlines: Some([deadlines.tool, deadlines.bridge, deadlines.connect]),
+            run,
+            diagnostics: &diagnostics,
+        });
+        let events: Vec<Value> =
+            diagnostics.iter().filter_map(|event| serde_json::from_str(event).ok()).collect();
+        let data = json!({
+            "profile": spoken.profile.id,
+            "settings": {
+                "tools.bridge.enabled": settings.tools.bridge.enabled,
+                "tools.manifest": settings.tools.manifest,
+                "local.settingSources": settings.local.setting_sources,
+            },
+            "signature": snapshot.signature(),
+            "exposed": exposed(snapshot),
+            "hidden": hidden(snapshot),
+            "deadlines": deadlines_shown(deadlines),
+            "run": live.map(|live| json!({
+                "run": live.run.id(),
+                "signature": live.run.snapshot().signature(),
+                "pending": live.run.pending(),
+                "facts": facts_shown(&live.run.facts()),
+            })),
+            "diagnostics": events,
+            "warnings": warnings,
+        });
+        let show = if spoken.ui { "notification" } else { "stdout" };
+        Reply::now(ReportShown { text, show, data })
+    }
+}

@@ -1,0 +1,455 @@
+//! Owns what a host may ask, as it is written: the `params` of every method. Unknown members are refused.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::json::RawJson;
+use crate::prompt::{HostSystem, InstructionFile, Message};
+use crate::tool::{HostTool, Provenance};
+
+/// The session that is there from the beginning.
+pub(crate) const MAIN: &str = "main";
+
+fn main_session() -> String {
+    MAIN.to_owned()
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// `initialize`: the first request.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Initialize {
+    /// The newest version of this protocol that the host speaks.
+    pub(crate) protocol_version: u32,
+    /// Who the host is.
+    pub(crate) host: Peer,
+    /// The naming profile [default: the one of the command line].
+    #[serde(default)]
+    pub(crate) profile: Option<ProfileName>,
+    /// The host can show a notification to a person: the debug report says so how it is to be shown.
+    #[serde(default)]
+    pub(crate) ui: bool,
+    /// `diagnostic` notifications are wanted.
+    #[serde(default)]
+    pub(crate) diagnostics: bool,
+}
+
+/// A program and its version.
+#[derive(Debug, Clone, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Peer {
+    /// The program's name.
+    pub(crate) name: String,
+    /// Its version.
+    #[serde(default)]
+    pub(crate) version: String,
+}
+
+/// A naming profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ProfileName {
+    /// pi with Cursor's agent.
+    Pi,
+    /// Every other host.
+    Host,
+}
+
+/// A request that has nothing to say.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nothing {}
+
+/// A request about a session.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct OfSession {
+    /// Which session.
+    #[serde(default = "main_session")]
+    pub(crate) session: String,
+}
+
+/// `session/open`: a session beside `main`, for a child or a second conversation.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct OpenSession {
+    /// Its name, chosen by the host; 1 to 128 bytes.
+    pub(crate) session: String,
+}
+
+/// `session/close`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CloseSession {
+    /// Which session.
+    pub(crate) session: String,
+    /// Why; the agent reads it as the end of its open calls.
+    #[serde(default)]
+    pub(crate) reason: Option<String>,
+}
+
+/// `tools/declare`: the whole registry of the host, as it is now.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct DeclareTools {
+    /// Which session.
+    #[serde(default = "main_session")]
+    pub(crate) session: String,
+    /// All tools, in the order of their registration.
+    pub(crate) tools: Vec<Tool>,
+    /// The names of those that are active [default: all]. Names without a tool are of no consequence.
+    #[serde(default)]
+    pub(crate) active: Option<Vec<String>>,
+    /// The tool with the profile's display name is the host's wrapper for replay cards: it is never exposed.
+    #[serde(default)]
+    pub(crate) own_display_tool: bool,
+}
+
+/// A tool of the host.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Tool {
+    /// The real name, as the host knows it.
+    pub(crate) name: String,
+    /// What it does.
+    #[serde(default)]
+    pub(crate) description: String,
+    /// Rules for its use.
+    #[serde(default)]
+    pub(crate) guidelines: Vec<String>,
+    /// JSON Schema of its arguments [default: {}].
+    #[serde(default = "RawJson::empty_object")]
+    #[schemars(with = "Value")]
+    pub(crate) parameters: RawJson,
+    /// Who registered it.
+    #[serde(default)]
+    pub(crate) provenance: Origin,
+}
+
+impl From<Tool> for HostTool {
+    fn from(tool: Tool) -> Self {
+        let Tool { name, description, guidelines, parameters, provenance } = tool;
+        let Origin { source, path, scope } = provenance;
+        let provenance = Provenance { source, path, scope };
+        Self { name, description, guidelines, parameters, provenance }
+    }
+}
+
+/// Where a tool comes from.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Origin {
+    /// `builtin`, `extension`, the name of a package.
+    #[serde(default)]
+    pub(crate) source: String,
+    /// The file that defines it.
+    #[serde(default)]
+    pub(crate) path: Option<String>,
+    /// `user`, `project`, `temporary`.
+    #[serde(default)]
+    pub(crate) scope: Option<String>,
+}
+
+/// `tools/activate`: other tools are active, and the registry is the same.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ActivateTools {
+    /// Which session.
+    #[serde(default = "main_session")]
+    pub(crate) session: String,
+    /// The names of the active tools.
+    pub(crate) active: Vec<String>,
+}
+
+/// `skills/declare`: all skills that the host has loaded.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct DeclareSkills {
+    /// Which session.
+    #[serde(default = "main_session")]
+    pub(crate) session: String,
+    /// The skills, in the host's order; of two with one name the first counts.
+    pub(crate) skills: Vec<SkillParams>,
+    /// The agent's model is selected. With another model there is no catalogue and no activation tool.
+    #[serde(default = "yes")]
+    pub(crate) agent_model: bool,
+}
+
+/// A skill of the host.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct SkillParams {
+    /// Its name.
+    pub(crate) name: String,
+    /// When it is to be used.
+    pub(crate) description: String,
+    /// Its file, as an absolute path.
+    pub(crate) file_path: String,
+    /// Its directory, as an absolute path [default: the file's].
+    #[serde(default)]
+    pub(crate) base_dir: Option<String>,
+    /// It is left out of the catalogue, and no model can activate it.
+    #[serde(default)]
+    pub(crate) disable_model_invocation: bool,
+}
+
+/// `settings/declare`: what the command line or the session of the host says, above the user's file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct DeclareSettings {
+    /// Which session.
+    #[serde(default = "main_session")]
+    pub(crate) session: String,
+    /// Members as in the user's file; those that are not named stay as the file has them. `{}` takes all of it back.
+    pub(crate) settings: serde_json::Map<String, Value>,
+}
+
+/// `settings/write`: changes the user's file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct WriteSettings {
+    /// Which session's settings the answer shows.
+    #[serde(default = "main_session")]
+    pub(crate) session: String,
+    /// The new value of each key, by its dotted name as in `tools.bridge.enabled`; `null` takes the key out.
+    pub(crate) changes: BTreeMap<String, Value>,
+}
+
+/// `run/open`: an agent is to be created.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct OpenRun {
+    /// Which session.
+    #[serde(default = "main_session")]
+    pub(crate) session: String,
+    /// How calls are handed over.
+    #[serde(default)]
+    pub(crate) calls: CallDelivery,
+    /// The host takes calls from now on; else from the first `run/attach`, and calls wait until then.
+    #[serde(default = "yes")]
+    pub(crate) attach: bool,
+}
+
+/// How calls are handed over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CallDelivery {
+    /// Each at once.
+    #[default]
+    Each,
+    /// Together with those that come within 75 ms, and up to 125 ms more until `run/usage`.
+    Batch,
+}
+
+/// A request about a run.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct OfRun {
+    /// The run's id.
+    pub(crate) run: String,
+}
+
+/// A request that ends something of a run.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct EndOfRun {
+    /// The run's id.
+    pub(crate) run: String,
+    /// Why; the agent reads it as the end of its open calls.
+    #[serde(default)]
+    pub(crate) reason: Option<String>,
+}
+
+/// A request about a call.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct OfCall {
+    /// The call's id.
+    pub(crate) call: String,
+}
+
+/// `call/result`: the tool has ended.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CallResult {
+    /// The call's id.
+    pub(crate) call: String,
+    /// A list of content blocks, or any other value.
+    #[schemars(with = "Value")]
+    pub(crate) content: RawJson,
+    /// The tool failed, or the host did not allow it.
+    #[serde(default)]
+    pub(crate) is_error: bool,
+}
+
+/// `call/fail`: the host could not run the tool at all.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct FailCall {
+    /// The call's id.
+    pub(crate) call: String,
+    /// Why; the agent reads it.
+    pub(crate) reason: String,
+}
+
+/// `call/progress`: the tool is at work.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CallProgress {
+    /// The call's id.
+    pub(crate) call: String,
+    /// How far it is; more each time.
+    #[schemars(with = "f64")]
+    pub(crate) progress: RawJson,
+    /// How far it has to go.
+    #[serde(default)]
+    #[schemars(with = "Option<f64>")]
+    pub(crate) total: Option<RawJson>,
+    /// What it does.
+    #[serde(default)]
+    pub(crate) message: Option<String>,
+}
+
+/// `report/read`, `manifest/read`, `selftest/run`, about a run or what a new one would have.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct OfSurface {
+    /// Which session.
+    #[serde(default = "main_session")]
+    pub(crate) session: String,
+    /// What this run was opened with [default: what a run would have that is opened now].
+    #[serde(default)]
+    pub(crate) run: Option<String>,
+}
+
+/// `prompt/next`: what the agent is to be sent now.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NextPrompt {
+    /// Which session.
+    #[serde(default = "main_session")]
+    pub(crate) session: String,
+    /// The run of the agent [default: what a run would have that is opened now].
+    #[serde(default)]
+    pub(crate) run: Option<String>,
+    /// The host's system prompt.
+    #[serde(default = "no_system")]
+    pub(crate) system: HostSystem,
+    /// Files of instructions that stand in the system prompt.
+    #[serde(default)]
+    pub(crate) instruction_files: Vec<InstructionFile>,
+    /// The conversation, oldest first, with the latest user message.
+    #[schemars(with = "Vec<serde_json::Map<String, Value>>")]
+    pub(crate) messages: Vec<Message>,
+    /// What the agent is made with.
+    #[serde(default)]
+    pub(crate) agent: AgentKey,
+    /// The host plans.
+    #[serde(default)]
+    pub(crate) plan_mode: bool,
+    /// The most tokens of a bootstrap prompt, at four characters each.
+    #[serde(default)]
+    pub(crate) budget_tokens: Option<usize>,
+}
+
+fn no_system() -> HostSystem {
+    HostSystem::Text(String::new())
+}
+
+/// What tells one agent from another, besides settings and surface.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct AgentKey {
+    /// The working directory.
+    #[serde(default)]
+    pub(crate) cwd: String,
+    /// The model and all that was chosen with it.
+    #[serde(default)]
+    pub(crate) model: String,
+    /// Any text that changes with the credentials; kept as a digest only.
+    #[serde(default)]
+    pub(crate) identity: String,
+}
+
+/// `prompt/sent`: the agent has accepted a prompt.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct PromptSent {
+    /// Which session.
+    #[serde(default = "main_session")]
+    pub(crate) session: String,
+    /// Which prompt.
+    pub(crate) ticket: u64,
+}
+
+/// `prompt/reset`: something happened after which the agent needs everything anew.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ResetPrompts {
+    /// Which session.
+    #[serde(default = "main_session")]
+    pub(crate) session: String,
+    /// What happened.
+    pub(crate) cause: ResetCause,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum ResetCause {
+    /// A prompt could not be sent.
+    SendError,
+    /// The host compacted the conversation.
+    Compaction,
+    /// The user went to another place in the tree of the conversation.
+    TreeNavigation,
+    /// The connection to the agent is gone.
+    DeadTransport,
+}
+
+/// `prompt/section`: one part of a prompt, for hosts that put their prompts together themselves.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct PromptSection {
+    /// Which session.
+    #[serde(default = "main_session")]
+    pub(crate) session: String,
+    /// The run of the agent [default: what a run would have that is opened now].
+    #[serde(default)]
+    pub(crate) run: Option<String>,
+    /// Which part.
+    pub(crate) section: Section,
+    /// For `system`: the host's system prompt.
+    #[serde(default)]
+    pub(crate) system: Option<HostSystem>,
+    /// For `system`: files of instructions that stand in it.
+    #[serde(default)]
+    pub(crate) instruction_files: Vec<InstructionFile>,
+    /// The host plans.
+    #[serde(default)]
+    pub(crate) plan_mode: bool,
+}
+
+/// A part of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Section {
+    /// What can be called and what cannot.
+    Boundary,
+    /// The surfaces of this run; empty where the settings switch it off.
+    Manifest,
+    /// The end of a bootstrap prompt.
+    TailGuard,
+    /// The end of an incremental prompt.
+    IncrementalTailGuard,
+    /// The catalogue of skills; empty where there is none.
+    Skills,
+    /// The host's system prompt as the agent reads it.
+    System,
+}

@@ -1,0 +1,186 @@
+//! Owns the JSON Schema of the protocol, generated from the types that are read and written.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::fault::Fault;
+use super::{PROTOCOL_VERSION, answers, requests};
+
+/// Where the schema is published.
+const ID: &str =
+    "https://raw.githubusercontent.com/toolway/toolway/main/docs/schema/host-protocol.schema.json";
+
+/// The JSON Schema (draft 2020-12) of every line of the protocol for hosts. `$defs` has `request METHOD`, `result METHOD`
+/// and `notification METHOD`.
+pub fn host_protocol_schema() -> Value {
+    let mut schema =
+        Schema { generator: SchemaSettings::draft2020_12().into_generator(), ..Schema::default() };
+    schema.methods();
+    schema.notifications();
+    schema.root()
+}
+
+#[derive(Default)]
+struct Schema {
+    generator: SchemaGenerator,
+    defs: Map<String, Value>,
+    from_host: Vec<Value>,
+    from_bridge: Vec<Value>,
+}
+
+impl Schema {
+    fn of<T: JsonSchema>(&mut self) -> Value {
+        self.generator.subschema_for::<T>().into()
+    }
+
+    fn method<P: JsonSchema, R: JsonSchema>(&mut self, method: &str) {
+        let (params, result) = (self.of::<P>(), self.of::<R>());
+        let request = json!({
+            "type": "object",
+            "properties": {
+                "jsonrpc": { "const": "2.0" },
+                "id": { "$ref": "#/$defs/Id" },
+                "method": { "const": method },
+                "params": params,
+            },
+            "required": ["jsonrpc", "method"],
+        });
+        self.from_host.push(json!({ "$ref": format!("#/$defs/request {method}") }));
+        self.defs.insert(format!("request {method}"), request);
+        self.defs.insert(format!("result {method}"), result);
+    }
+
+    fn notification<P: JsonSchema>(&mut self, method: &str) {
+        let notification = json!({
+            "type": "object",
+            "properties": {
+                "jsonrpc": { "const": "2.0" },
+                "method": { "const": method },
+                "params": self.of::<P>(),
+            },
+            "required": ["jsonrpc", "method", "params"],
+            "additionalProperties": false,
+        });
+        self.from_bridge.push(json!({ "$ref": format!("#/$defs/notification {method}") }));
+        self.defs.insert(format!("notification {method}"), notification);
+    }
+
+    fn methods(&mut self) {
+        use answers as a;
+        use requests as r;
+        self.method::<r::Initialize, a::Initialized>("initialize");
+        self.method::<r::Nothing, a::Done>("shutdown");
+        self.method::<r::OpenSession, a::Done>("session/open");
+        self.method::<r::CloseSession, a::Ended>("session/close");
+        self.method::<r::DeclareTools, a::ToolsDeclared>("tools/declare");
+        self.method::<r::ActivateTools, a::ToolsDeclared>("tools/activate");
+        self.method::<r::DeclareSkills, a::SkillsDeclared>("skills/declare");
+        self.method::<r::DeclareSettings, a::SettingsShown>("settings/declare");
+        self.method::<r::OfSession, a::SettingsShown>("settings/read");
+        self.method::<r::WriteSettings, a::SettingsShown>("settings/write");
+        self.method::<r::OpenRun, a::RunOpened>("run/open");
+        self.method::<r::OfRun, a::Done>("run/attach");
+        self.method::<r::EndOfRun, a::Ended>("run/detach");
+        self.method::<r::EndOfRun, a::Ended>("run/cancel");
+        self.method::<r::EndOfRun, a::Ended>("run/close");
+        self.method::<r::OfRun, a::Done>("run/usage");
+        self.method::<r::OfRun, a::FactsShown>("run/facts");
+        self.method::<r::CallResult, a::Settled>("call/result");
+        self.method::<r::FailCall, a::Settled>("call/fail");
+        self.method::<r::CallProgress, a::ProgressTaken>("call/progress");
+        self.method::<r::OfCall, a::Admitted>("call/admit");
+        self.method::<r::OfSurface, a::ManifestShown>("manifest/read");
+        self.method::<r::OfSurface, a::ReportShown>("report/read");
+    }
+
+    fn notifications(&mut self) {
+        self.notification::<answers::CallsStarted>("calls/started");
+        self.notification::<answers::CallCancelled>("call/cancelled");
+        self.notification::<answers::SkillActivated>("skill/activated");
+        self.notification::<answers::DiagnosticShown>("diagnostic");
+        self.notification::<answers::Closing>("bridge/closing");
+    }
+
+    fn root(mut self) -> Value {
+        let mut defs = Map::new();
+        defs.insert("Id".to_owned(), json!({ "type": ["string", "number", "null"] }));
+        defs.insert(
+            "error".to_owned(),
+            json!({
+                "type": "object",
+                "properties": {
+                    "jsonrpc": { "const": "2.0" },
+                    "id": { "$ref": "#/$defs/Id" },
+                    "error": {
+                        "type": "object",
+                        "properties": {
+                            "code": { "enum": Fault::CODES },
+                            "message": { "type": "string" },
+                            "data": { "type": "object" },
+                        },
+                        "required": ["code", "message"],
+                    },
+                },
+                "required": ["jsonrpc", "id", "error"],
+            }),
+        );
+        defs.insert(
+            "result".to_owned(),
+            json!({
+                "type": "object",
+                "description": "`result` is as `result METHOD` says, by the method of the request with this id.",
+                "properties": {
+                    "jsonrpc": { "const": "2.0" },
+                    "id": { "$ref": "#/$defs/Id" },
+                    "result": { "type": "object" },
+                },
+                "required": ["jsonrpc", "id", "result"],
+            }),
+        );
+        defs.append(&mut self.defs);
+        let types = self.generator.take_definitions(true);
+        defs.extend(types);
+        let mut from_bridge = vec![json!({ "$ref": "#/$defs/result" }), json!({ "$ref": "#/$defs/error" })];
+        from_bridge.append(&mut self.from_bridge);
+        defs.insert("from host".to_owned(), json!({ "oneOf": self.from_host }));
+        defs.insert("from bridge".to_owned(), json!({ "oneOf": from_bridge }));
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$id": ID,
+            "title": format!("toolway bridge, version {PROTOCOL_VERSION}: one line"),
+            "anyOf": [{ "$ref": "#/$defs/from host" }, { "$ref": "#/$defs/from bridge" }],
+            "$defs": defs,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checked_in_schema_is_in_step() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/host-protocol.schema.json");
+        expect_test::expect_file![path].assert_eq(&format!("{:#}\n", host_protocol_schema()));
+    }
+
+    #[test]
+    fn every_reference_leads_to_a_definition() {
+        fn walk(value: &Value, defs: &Map<String, Value>) {
+            match value {
+                Value::Object(members) => {
+                    if let Some(name) = members.get("$ref").and_then(Value::as_str) {
+                        let name = name.strip_prefix("#/$defs/").unwrap();
+                        assert!(defs.contains_key(name), "{name}");
+                    }
+                    members.values().for_each(|value| walk(value, defs));
+                }
+                Value::Array(items) => items.iter().for_each(|value| walk(value, defs)),
+                _ => {}
+            }
+        }
+        let schema = host_protocol_schema();
+        walk(&schema, schema["$defs"].as_object().unwrap());
+    }
+}

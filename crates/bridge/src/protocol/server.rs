@@ -1,0 +1,223 @@
+//! Owns the one task that talks to a host: one event at a time, from its lines, its runs, its own work, the clock and
+//! the signals of the process. All state is in [`Connection`].
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use toolway_transport::{AsyncInput, AsyncOutput};
+
+use super::connection::{Connection, Done, HostProtocolConfig};
+use super::lines::{HostLine, LINE_BYTES, Lines};
+
+/// Lines that are ready to be written.
+const READY: usize = 64;
+/// How much of a host's output is read at once.
+const CHUNK: usize = 64 << 10;
+/// What the end gets: calls rejected, ports closed, the last words written.
+const END: Duration = Duration::from_secs(2);
+/// Written at once, at the most.
+const WRITE: usize = 256 << 10;
+
+/// How a connection with a host ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostEnding {
+    /// The host asked for it, or closed its end.
+    Closed,
+    /// What was written could not reach the host: it is gone.
+    HostGone,
+    /// A signal ended the process.
+    Signal(i32),
+}
+
+/// What the task wakes up for.
+enum Event {
+    /// The host has sent a line; nothing more comes after `None`.
+    Line(Option<HostLine>),
+    /// Runs have something to tell.
+    Arrivals,
+    /// Work has ended.
+    Done(Done),
+    /// There is room for a line.
+    Room,
+    /// Something has waited long enough.
+    Time,
+    /// The host does not take anything any more.
+    HostGone,
+    /// The process is to end.
+    Signal(i32),
+}
+
+/// Serves a host over standard input and output, until it closes or a signal comes.
+pub async fn serve_host(
+    config: HostProtocolConfig,
+    input: AsyncInput,
+    output: AsyncOutput,
+    signal: impl Future<Output = i32>,
+) -> HostEnding {
+    let (lines_in, lines) = mpsc::channel(1);
+    let (out, lines_out) = mpsc::channel(READY);
+    let mut pumps = JoinSet::new();
+    pumps.spawn(read_lines(input, lines_in));
+    let mut writer = JoinSet::new();
+    writer.spawn(write_lines(output, lines_out));
+    let ending = serve(config, lines, out, signal).await;
+    // What is still to be written has its time; a reader of stdin that waits for the host does not.
+    timeout_at(Instant::now() + END / 2, writer.join_next()).await.ok();
+    pumps.shutdown().await;
+    ending
+}
+
+/// The same over lines. `out` gets lines without their endings.
+pub(super) async fn serve(
+    config: HostProtocolConfig,
+    mut lines: mpsc::Receiver<HostLine>,
+    out: mpsc::Sender<Bytes>,
+    signal: impl Future<Output = i32>,
+) -> HostEnding {
+    let mut connection = Connection::new(config);
+    let mut signal = std::pin::pin!(signal);
+    let ending = loop {
+        match next(&mut connection, &mut lines, &out, signal.as_mut()).await {
+            Event::Line(Some(line)) => connection.on_line(line, Instant::now()),
+            Event::Line(None) => break HostEnding::Closed,
+            Event::Arrivals => connection.on_arrivals(Instant::now()),
+            Event::Done(done) => connection.on_done(done),
+            Event::Room => write_some(&mut connection, &out),
+            Event::Time => connection.on_time(Instant::now()),
+            Event::HostGone => break HostEnding::HostGone,
+            Event::Signal(number) => break HostEnding::Signal(number),
+        }
+        if connection.shutdown.is_some() {
+            break HostEnding::Closed;
+        }
+    };
+    end(connection, &out, ending).await;
+    ending
+}
+
+async fn next(
+    connection: &mut Connection,
+    lines: &mut mpsc::Receiver<HostLine>,
+    out: &mpsc::Sender<Bytes>,
+    signal: std::pin::Pin<&mut impl Future<Output = i32>>,
+) -> Event {
+    let time = connection.next_time(Instant::now());
+    let takes_lines = connection.takes_lines();
+    let Connection { inbox, outbox, work, .. } = connection;
+    tokio::select! {
+        biased;
+        number = signal => Event::Signal(number),
+        () = out.closed() => Event::HostGone,
+        () = inbox.changed() => Event::Arrivals,
+        Some(Ok(done)) = work.join_next(), if !work.is_empty() => Event::Done(done),
+        room = out.reserve(), if !outbox.is_empty() => {
+            if room.is_ok() { Event::Room } else { Event::HostGone }
+        }
+        () = sleep_until(time.unwrap_or_else(Instant::now)), if time.is_some() => Event::Time,
+        line = lines.recv(), if takes_lines => Event::Line(line),
+    }
+}
+
+/// As many lines as there is room for.
+fn write_some(connection: &mut Connection, out: &mpsc::Sender<Bytes>) {
+    while let Ok(room) = out.try_reserve() {
+        match connection.next_line() {
+            Some(line) => room.send(line),
+            None => return,
+        }
+    }
+}
+
+/// The end: every call is rejected, the host is told so where it still reads, every port is closed.
+async fn end(mut connection: Connection, out: &mpsc::Sender<Bytes>, ending: HostEnding) {
+    let deadline = Instant::now() + END;
+    let reason = match ending {
+        HostEnding::Closed if connection.shutdown.is_some() => "the host has asked for it",
+        HostEnding::Closed => "the host has closed its end",
+        HostEnding::HostGone => "the host is gone",
+        HostEnding::Signal(2) => "SIGINT",
+        HostEnding::Signal(15) => "SIGTERM",
+        HostEnding::Signal(_) => "a signal",
+    };
+    let reason = format!("the bridge ends: {reason}");
+    connection.give_up(&reason);
+    connection.shut(&reason);
+    let work = async {
+        while let Some(done) = connection.work.join_next().await {
+            if let Ok(done) = done {
+                connection.on_done(done);
+            }
+            connection.on_arrivals(Instant::now());
+        }
+    };
+    if timeout_at(deadline, work).await.is_err() {
+        tracing::warn!("not everything has ended in time");
+    }
+    connection.on_arrivals(Instant::now());
+    connection.answer_shutdown();
+    connection.say_closing(&reason);
+    let write = async {
+        while let Some(line) = connection.next_line() {
+            if out.send(line).await.is_err() {
+                return;
+            }
+        }
+    };
+    timeout_at(deadline, write).await.ok();
+    let diagnostics = connection.spoken.as_ref().map(|spoken| spoken.diagnostics.clone());
+    if let Some(diagnostics) = diagnostics {
+        diagnostics.flush(END / 4).await;
+    }
+    connection.work.shutdown().await;
+}
+
+async fn read_lines(mut input: AsyncInput, lines: mpsc::Sender<HostLine>) {
+    let mut reader = Lines::new(LINE_BYTES);
+    let mut chunk = BytesMut::zeroed(CHUNK);
+    loop {
+        let mut ready = Vec::new();
+        let read = input.read(&mut chunk).await;
+        let at_end = !matches!(read, Ok(1..));
+        match read {
+            Ok(count) => reader.feed(chunk.get(..count).unwrap_or_default(), |line| ready.push(line)),
+            Err(error) => tracing::debug!(%error, "stdin cannot be read any more"),
+        }
+        if at_end {
+            ready.extend(reader.end());
+        }
+        for line in ready {
+            if lines.send(line).await.is_err() {
+                return;
+            }
+        }
+        if at_end {
+            return;
+        }
+    }
+}
+
+async fn write_lines(mut output: AsyncOutput, mut lines: mpsc::Receiver<Bytes>) {
+    let mut buffer = Vec::new();
+    while let Some(line) = lines.recv().await {
+        buffer.clear();
+        buffer.extend_from_slice(&line);
+        buffer.push(b'\n');
+        while buffer.len() < WRITE
+            && let Ok(line) = lines.try_recv()
+        {
+            buffer.extend_from_slice(&line);
+            buffer.push(b'\n');
+        }
+        if let Err(error) = output.write_all(&buffer).await {
+            // Dropping the receiver tells the task that the host is gone.
+            tracing::debug!(%error, "stdout cannot be written any more");
+            return;
+        }
+        buffer.shrink_to(WRITE);
+    }
+    output.flush().await.ok();
+}

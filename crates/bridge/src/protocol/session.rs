@@ -1,0 +1,283 @@
+//! Owns a session of the host: its tools, skills and settings, and what follows from them. It knows no run's calls.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use toolway_wire::Id;
+
+use super::answers::{DeadlinesShown, SettingsShown, SkillsDeclared, ToolsDeclared};
+use super::connection::{Connection, Done, MOST_SESSIONS, Outcome, Reply, Spoken};
+use super::dispatch::done;
+use super::fault::Fault;
+use super::prompts::Prompts;
+use super::requests::{
+    ActivateTools, CloseSession, DeclareSettings, DeclareSkills, DeclareTools, OfSession, OpenSession,
+    WriteSettings,
+};
+use super::settings_shown::shown;
+use crate::deadline::Deadlines;
+use crate::json::RawJson;
+use crate::registry::Bridge;
+use crate::settings::{SettingChange, Settings};
+use crate::skills::{Skill, SkillList, Skills, skill_tool};
+use crate::snapshot::Snapshot;
+use crate::tool::{HostTool, HostTools};
+
+/// The longest name of a session, in bytes.
+const LONGEST_NAME: usize = 128;
+
+/// A session of the host.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    tools: HostTools,
+    own_display_tool: bool,
+    skills: Skills,
+    /// What the host says above the user's file.
+    above: Map<String, Value>,
+    /// One for each set of deadlines that runs were opened with.
+    pub(super) bridges: Vec<Bridge>,
+    pub(super) prompts: Prompts,
+}
+
+/// What a run of a session would have that is opened now.
+#[derive(Debug)]
+pub(super) struct Surface {
+    pub(super) settings: Settings,
+    pub(super) warnings: Vec<String>,
+    /// The warnings of the settings alone, as they are.
+    pub(super) raw_warnings: Vec<crate::settings::Warning>,
+    pub(super) deadlines: Deadlines,
+    pub(super) snapshot: Snapshot,
+}
+
+impl Session {
+    /// The settings that hold, and what is wrong with them. Reads the user's file.
+    pub(super) fn settings(&self, file: Option<&Path>) -> (Settings, Vec<crate::settings::Warning>) {
+        let (settings, mut warnings) = file.map_or_else(Default::default, Settings::read);
+        if self.above.is_empty() {
+            return (settings, warnings);
+        }
+        // A file that cannot be read has the defaults, and its warning says so.
+        let below = file.and_then(|file| std::fs::read(file).ok());
+        let below = below.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let mut tree: Map<String, Value> = below.unwrap_or_default();
+        lay_over(&mut tree, &self.above);
+        let (settings, all) = Settings::parse(Value::Object(tree).to_string().as_bytes());
+        warnings.extend(all);
+        let mut seen = BTreeSet::new();
+        warnings.retain(|warning| seen.insert(warning.to_string()));
+        (settings, warnings)
+    }
+
+    /// What a run would have.
+    pub(super) fn surface(&self, spoken: &Spoken) -> Surface {
+        let (settings, raw_warnings) = self.settings(spoken.settings_file.as_deref());
+        let (deadlines, odd) = deadlines(&settings);
+        let mut tools = self.tools.clone();
+        let mut warnings: Vec<String> = raw_warnings.iter().map(ToString::to_string).collect();
+        warnings.extend(odd);
+        if self.skill_tool_active(&settings) {
+            let tool = skill_tool(&spoken.profile);
+            if tools.all.iter().any(|own| own.name == tool.name) {
+                warnings.push(format!(
+                    "the host has a tool {:?} of its own: skills cannot be activated",
+                    tool.name
+                ));
+            } else {
+                tools.active.push(tool.name.clone());
+                tools.all.push(tool);
+            }
+        }
+        let options = settings.surface(self.own_display_tool);
+        let snapshot = Snapshot::take(&spoken.profile, &options, &tools);
+        Surface { settings, warnings, raw_warnings, deadlines, snapshot }
+    }
+
+    fn skill_tool_active(&self, settings: &Settings) -> bool {
+        self.skills.is_tool_active(settings.tools.bridge.enabled, !self.tools.active.is_empty())
+    }
+
+    /// The calls of this tool are answered here: the host has none of that name.
+    pub(super) fn activates(&self, name: &str, spoken: &Spoken) -> bool {
+        name == spoken.profile.skill_tool && !self.has_tool(name)
+    }
+
+    pub(super) fn skills(&self) -> &Skills {
+        &self.skills
+    }
+
+    pub(super) fn has_tool(&self, name: &str) -> bool {
+        self.tools.all.iter().any(|tool| tool.name == name)
+    }
+}
+
+/// The deadlines that follow from settings, and what is odd.
+pub(super) fn deadlines(settings: &Settings) -> (Deadlines, Vec<String>) {
+    let tools = &settings.tools;
+    let (deadlines, odd) =
+        Deadlines::new(tools.mcp.call_timeout_ms, tools.bridge.call_timeout_ms, tools.mcp.connect_timeout_ms);
+    (deadlines, odd.iter().map(ToString::to_string).collect())
+}
+
+pub(super) fn deadlines_shown(deadlines: &Deadlines) -> DeadlinesShown {
+    let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    DeadlinesShown {
+        tool_ms: ms(deadlines.tool),
+        bridge_ms: ms(deadlines.bridge),
+        connect_ms: ms(deadlines.connect),
+    }
+}
+
+fn lay_over(below: &mut Map<String, Value>, above: &Map<String, Value>) {
+    for (name, value) in above {
+        match (below.get_mut(name), value) {
+            (Some(Value::Object(below)), Value::Object(above)) => lay_over(below, above),
+            _ => {
+                below.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+impl Connection {
+    pub(super) fn open_session(&mut self, params: OpenSession) -> Result<Reply, Fault> {
+        let OpenSession { session } = params;
+        if session.is_empty() || session.len() > LONGEST_NAME {
+            return Err(Fault::field("session", &format!("a name of 1 to {LONGEST_NAME} bytes is wanted")));
+        }
+        if self.sessions.contains_key(&session) {
+            return Err(Fault::field("session", "a name that is not in use is wanted"));
+        }
+        if self.sessions.len() >= MOST_SESSIONS {
+            return Err(Fault::limit("sessions", MOST_SESSIONS));
+        }
+        self.sessions.insert(session, Session::default());
+        done()
+    }
+
+    pub(super) fn close_session(&mut self, params: CloseSession, id: Option<Id>) -> Result<Reply, Fault> {
+        let CloseSession { session: name, reason } = params;
+        let session = self.sessions.remove(&name).ok_or_else(|| Fault::unknown("session", &name))?;
+        let reason = reason.unwrap_or_else(|| "the session was closed".to_owned());
+        let runs: Vec<String> =
+            self.runs.iter().filter(|(_, live)| live.session == name).map(|(id, _)| id.clone()).collect();
+        let rejected_calls =
+            runs.iter().filter_map(|id| self.runs.get(id)).map(|live| live.run.pending()).sum();
+        self.display.forget(&name);
+        self.work.spawn(async move {
+            for bridge in &session.bridges {
+                bridge.shutdown(&reason).await;
+            }
+            Done { id, outcome: Outcome::Closed { runs, rejected_calls } }
+        });
+        Ok(Reply::Later)
+    }
+
+    pub(super) fn declare_tools(&mut self, params: DeclareTools) -> Result<Reply, Fault> {
+        let DeclareTools { session: name, tools, active, own_display_tool } = params;
+        let session = self.session_mut(&name)?;
+        let all: Vec<HostTool> = tools.into_iter().map(HostTool::from).collect();
+        let active = active.unwrap_or_else(|| all.iter().map(|tool| tool.name.clone()).collect());
+        let declared: BTreeSet<&str> = all.iter().map(|tool| tool.name.as_str()).collect();
+        let before: BTreeSet<String> = session.tools.all.iter().map(|tool| tool.name.clone()).collect();
+        let removed: Vec<String> =
+            before.iter().filter(|name| !declared.contains(name.as_str())).cloned().collect();
+        let added: Vec<String> =
+            declared.into_iter().filter(|name| !before.contains(*name)).map(str::to_owned).collect();
+        session.tools = HostTools { all, active };
+        session.own_display_tool = own_display_tool;
+        for live in self.runs.values().filter(|live| live.session == name) {
+            removed.iter().for_each(|tool| live.run.withdraw(tool));
+            added.iter().for_each(|tool| live.run.restore(tool));
+        }
+        self.tools_declared(&name, removed)
+    }
+
+    pub(super) fn activate_tools(&mut self, params: ActivateTools) -> Result<Reply, Fault> {
+        self.session_mut(&params.session)?.tools.active = params.active;
+        self.tools_declared(&params.session, Vec::new())
+    }
+
+    fn tools_declared(&self, session: &str, removed: Vec<String>) -> Result<Reply, Fault> {
+        let Surface { warnings, snapshot, .. } = self.session(session)?.surface(self.spoken()?);
+        Reply::now(ToolsDeclared { signature: snapshot.signature().to_owned(), removed, warnings })
+    }
+
+    pub(super) fn declare_skills(&mut self, params: DeclareSkills) -> Result<Reply, Fault> {
+        let DeclareSkills { session: name, skills, agent_model } = params;
+        self.session(&name)?;
+        let mut given = Vec::with_capacity(skills.len());
+        for (place, skill) in skills.into_iter().enumerate() {
+            let folder = |path: &str| Path::new(path).parent().map(PathBuf::from);
+            let base = skill.base_dir.map(PathBuf::from).or_else(|| folder(&skill.file_path));
+            let base = base.filter(|base| base.is_absolute() && Path::new(&skill.file_path).is_absolute());
+            let Some(base) = base else {
+                return Err(Fault::field(&format!("skills[{place}].filePath"), "an absolute path is wanted"));
+            };
+            given.push(Skill {
+                name: skill.name,
+                description: skill.description,
+                file_path: skill.file_path,
+                base_dir: base.to_string_lossy().into_owned(),
+                disable_model_invocation: skill.disable_model_invocation,
+            });
+        }
+        let mut names = BTreeSet::new();
+        let twice = given.iter().filter(|skill| !names.insert(skill.name.clone()));
+        let warnings: Vec<String> =
+            twice.map(|skill| format!("of two skills {:?} the first counts", skill.name)).collect();
+        let list = SkillList::read(given);
+        let file = self.spoken()?.settings_file.clone();
+        let session = self.session_mut(&name)?;
+        session.skills.model_selected(agent_model);
+        session.skills.before_agent_start(list);
+        let (settings, _) = session.settings(file.as_deref());
+        let tool_active = session.skill_tool_active(&settings);
+        let visible = session.skills.list().iter().map(|skill| skill.name.clone()).collect();
+        Reply::now(SkillsDeclared { visible, tool_active, warnings })
+    }
+
+    pub(super) fn declare_settings(&mut self, params: DeclareSettings) -> Result<Reply, Fault> {
+        self.session_mut(&params.session)?.above = params.settings;
+        Reply::now(self.settings_shown(&params.session)?)
+    }
+
+    pub(super) fn read_settings(&mut self, params: &OfSession) -> Result<Reply, Fault> {
+        Reply::now(self.settings_shown(&params.session)?)
+    }
+
+    pub(super) fn settings_shown(&self, session: &str) -> Result<SettingsShown, Fault> {
+        let file = self.spoken()?.settings_file.as_deref();
+        let (settings, warnings) = self.session(session)?.settings(file);
+        let (deadlines, odd) = deadlines(&settings);
+        Ok(SettingsShown {
+            file: file.map(|file| file.to_string_lossy().into_owned()),
+            settings: shown(&settings),
+            warnings: warnings.iter().map(ToString::to_string).chain(odd).collect(),
+            deadlines: deadlines_shown(&deadlines),
+        })
+    }
+
+    pub(super) fn write_settings(&mut self, params: WriteSettings, id: Option<Id>) -> Result<Reply, Fault> {
+        let WriteSettings { session, changes } = params;
+        self.session(&session)?;
+        let file = self.spoken()?.settings_file.clone();
+        let file = file.ok_or_else(|| Fault::refused("there is no place for a settings file"))?;
+        let changes = changes.into_iter().map(|(key, value)| {
+            let path: Vec<&str> = key.split('.').collect();
+            match value {
+                Value::Null => Ok(SettingChange::remove(&path)),
+                value => SettingChange::set(&path, RawJson::of(&value))
+                    .map_err(|error| Fault::field(&format!("changes.{key}"), &error.to_string())),
+            }
+        });
+        let changes = changes.collect::<Result<Vec<_>, _>>()?;
+        self.work.spawn(async move {
+            let written = Settings::write(&file, &changes).await;
+            let written = written.map_err(|error| Fault::refused(error.to_string()));
+            Done { id, outcome: Outcome::Written { session, written } }
+        });
+        Ok(Reply::Later)
+    }
+}

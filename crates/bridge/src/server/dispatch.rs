@@ -1,0 +1,113 @@
+//! Owns what becomes of the requests of one POST: how it is answered while they wait, and what calls a tool. JSON when all
+//! answers come before anything else is to be said; events as soon as there is progress to tell, or after some patience.
+
+use std::time::Duration;
+
+use http::{Response, StatusCode};
+use tokio::time::sleep;
+use toolway_transport::http_server::Accepts;
+use toolway_wire::{Id, UPSTREAM_ERROR};
+
+use super::body::Body;
+use super::events::Events;
+use super::flight::{Flight, Flights, Item, call_result};
+use super::message::{self, Message, Pieces};
+use super::{Server, answer};
+use crate::calls::{CLIENT_CANCELLED, Origin};
+use crate::run::{Began, Run};
+
+/// Of a stream that has nothing to wait for.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// What a request comes to.
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// It is answered.
+    Now(Pieces),
+    /// It waits.
+    Later(Flight),
+    /// It has no answer.
+    Nothing,
+}
+
+/// Calls a tool of the run.
+pub(super) fn call(run: &Run, session: u64, id: &Id, message: &Message, modern: bool) -> Reply {
+    let Some(name) = message.envelope.name() else {
+        return Reply::Now(message::error(id, toolway_wire::INVALID_PARAMS, "params.name is missing"));
+    };
+    let origin = Origin { session, request: id.clone() };
+    match run.begin(origin, name, message.arguments(), message.progress_token()) {
+        Began::Answer(ready) => Reply::Now(call_result(id, &ready, modern)),
+        Began::Rejected(rejection) if rejection.reason == CLIENT_CANCELLED => Reply::Nothing,
+        Began::Rejected(rejection) => Reply::Now(message::error(id, UPSTREAM_ERROR, &rejection.reason)),
+        Began::Waiting(waiter) if modern => Reply::Later(Flight::modern(id.clone(), waiter)),
+        Began::Waiting(waiter) => Reply::Later(Flight::legacy(id.clone(), waiter)),
+    }
+}
+
+/// The answers to one POST, as far as they are there.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    pub(super) ready: Vec<Pieces>,
+    pub(super) flights: Flights,
+    /// They go out as an array.
+    pub(super) batch: bool,
+}
+
+impl Answers {
+    /// Those of one request.
+    pub(super) fn of(reply: Reply) -> Self {
+        let mut answers = Self::default();
+        answers.add(reply);
+        answers
+    }
+
+    pub(super) fn add(&mut self, reply: Reply) {
+        match reply {
+            Reply::Now(answer) => self.ready.push(answer),
+            Reply::Later(flight) => self.flights.push(flight),
+            Reply::Nothing => {}
+        }
+    }
+
+    /// The HTTP answer. Legacy or modern, what waits goes on as its flights say when the client leaves.
+    pub(super) async fn respond(mut self, server: &Server, accepts: Accepts) -> Response<Body> {
+        let keep_alive = server.options.keep_alive;
+        if !self.flights.is_empty() && !accepts.json {
+            return answer::events(Events::new(self.ready, self.flights, keep_alive));
+        }
+        let mut patience = std::pin::pin!(sleep(server.options.patience));
+        while !self.flights.is_empty() {
+            let item = tokio::select! {
+                biased;
+                item = self.flights.next() => item,
+                () = patience.as_mut(), if accepts.events => {
+                    return answer::events(Events::new(self.ready, self.flights, keep_alive));
+                }
+            };
+            match item {
+                Some(Item::Answer(answer)) => self.ready.push(answer),
+                Some(Item::Note(note)) if accepts.events => {
+                    self.ready.push(vec![note]);
+                    return answer::events(Events::new(self.ready, self.flights, keep_alive));
+                }
+                Some(Item::Note(_) | Item::Nothing) | None => {}
+            }
+        }
+        self.at_once(accepts)
+    }
+
+    /// The HTTP answer where nothing waits.
+    pub(super) fn at_once(mut self, accepts: Accepts) -> Response<Body> {
+        if self.ready.is_empty() {
+            return answer::status(StatusCode::ACCEPTED);
+        }
+        if !accepts.json {
+            return answer::events(Events::new(self.ready, Flights::default(), IDLE));
+        }
+        match self.ready.pop() {
+            Some(only) if !self.batch => answer::message(StatusCode::OK, only),
+            last => answer::batch(StatusCode::OK, self.ready.into_iter().chain(last).collect()),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Owns the body of an event stream: notifications and answers as server-sent events, comments while nothing happens.
+
+use std::collections::VecDeque;
+use std::future::Future as _;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::flight::{Flights, Item};
+use super::message::Pieces;
+
+/// Messages up to this are copied into one piece with what stands around them.
+const SMALL: usize = 16 << 10;
+const BEFORE: &[u8] = b"event: message\ndata: ";
+const AFTER: &[u8] = b"\n\n";
+
+/// The events of one POST.
+#[derive(Debug)]
+pub(super) struct Events {
+    flights: Flights,
+    ready: VecDeque<Bytes>,
+    keep_alive: Duration,
+    silence: Pin<Box<Sleep>>,
+}
+
+impl Events {
+    /// `first` is sent before what the flights give. A comment comes first of all: clients wait for the head of an answer
+    /// as long as for its first byte.
+    pub(super) fn new(first: Vec<Pieces>, flights: Flights, keep_alive: Duration) -> Self {
+        let silence = Box::pin(sleep(keep_alive));
+        let mut events = Self { flights, ready: VecDeque::new(), keep_alive, silence };
+        if first.is_empty() {
+            events.ready.push_back(Bytes::from_static(b": waiting\n\n"));
+        }
+        first.into_iter().for_each(|message| events.push(message));
+        events
+    }
+
+    fn push(&mut self, message: Pieces) {
+        let length: usize = message.iter().map(Bytes::len).sum();
+        if length <= SMALL {
+            let mut event = Vec::with_capacity(BEFORE.len() + length + AFTER.len());
+            event.extend_from_slice(BEFORE);
+            message.iter().for_each(|piece| event.extend_from_slice(&flat(piece)));
+            event.extend_from_slice(AFTER);
+            self.ready.push_back(event.into());
+            return;
+        }
+        self.ready.push_back(Bytes::from_static(BEFORE));
+        self.ready.extend(message.iter().map(flat));
+        self.ready.push_back(Bytes::from_static(AFTER));
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                self.silence.as_mut().reset(Instant::now() + self.keep_alive);
+                return Poll::Ready(Some(piece));
+            }
+            match self.flights.poll(cx) {
+                Poll::Ready(Some(Item::Note(note))) => self.push(vec![note]),
+                Poll::Ready(Some(Item::Answer(answer))) => self.push(answer),
+                Poll::Ready(Some(Item::Nothing)) => {}
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => {
+                    ready!(self.silence.as_mut().poll(cx));
+                    self.ready.push_back(Bytes::from_static(b": keep-alive\n\n"));
+                }
+            }
+        }
+    }
+}
+
+/// An event's data is one line: line breaks, which are white space between tokens, become spaces.
+fn flat(piece: &Bytes) -> Bytes {
+    if memchr::memchr2(b'\n', b'\r', piece).is_none() {
+        return piece.clone();
+    }
+    piece.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
+}

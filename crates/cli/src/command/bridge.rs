@@ -1,0 +1,40 @@
+//! `toolway bridge`: tools of a host application, offered to the agent that it drives; the host speaks at stdin and stdout.
+
+use toolway_bridge::{HostEnding, serve_host};
+use toolway_transport::{AsyncInput, AsyncOutput};
+
+use super::serve::signals;
+use crate::args::BridgeArgs;
+use crate::compose::bridge::Bridging;
+use crate::compose::{Environment, UsageError};
+use crate::exit::Exit;
+use crate::logs;
+
+/// Serves one host.
+pub(super) fn run(args: BridgeArgs) -> Result<Exit, UsageError> {
+    let own = Environment::read();
+    let Bridging { protocol, log } = Bridging::new(args, &own)?;
+    logs::start(log);
+    let system = |error: std::io::Error| UsageError::new("system", error.to_string());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
+    let mut signals = signals()?;
+    let ending: Result<HostEnding, UsageError> = runtime.block_on(async {
+        let input = AsyncInput::stdin().map_err(system)?;
+        let output = AsyncOutput::stdout().map_err(system)?;
+        let signal = async {
+            match signals.recv().await {
+                Some(signal) => signal,
+                None => std::future::pending().await,
+            }
+        };
+        Ok(serve_host(protocol, input, output, signal).await)
+    });
+    logs::finish();
+    // A thread may still wait for the host's input: it ends with the process.
+    runtime.shutdown_background();
+    Ok(match ending? {
+        HostEnding::Closed => Exit::Done,
+        HostEnding::HostGone => Exit::Ended,
+        HostEnding::Signal(signal) => Exit::Signal(u8::try_from(signal).unwrap_or(0)),
+    })
+}
