@@ -6,6 +6,8 @@ use crate::scrub::Scrubber;
 
 /// The longest text of a trace or of an expanded card.
 pub(super) const TRANSCRIPT: Limit = Limit { chars: 24_000, lines: 800 };
+/// What a trace holds below its headline, and above a line for images.
+pub(super) const TRACE_BODY: Limit = Limit { chars: 24_000 - 300, lines: 800 - 2 };
 /// What a card shows of a file that was read.
 pub(super) const READ_CARD: Limit = Limit { chars: 4_000, lines: 20 };
 /// What a trace shows of a file that was read.

@@ -1,5 +1,7 @@
 //! Behaviour of the matrix: one call in, one card out.
 
+#![expect(clippy::needless_pass_by_value, reason = "values are built where they are passed")]
+
 use std::io;
 use std::path::PathBuf;
 
@@ -46,8 +48,14 @@ fn made_with(
         status: ToolStatus::Completed,
     };
     let scrubber = Scrubber::new();
-    let matrix =
-        Matrix { profile, scrubber: &scrubber, cwd: Path::new("/w"), files, task_presentation: tasks };
+    let matrix = Matrix {
+        profile,
+        scrubber: &scrubber,
+        cwd: Path::new("/w"),
+        files,
+        task_presentation: tasks,
+        limit: TRANSCRIPT,
+    };
     matrix.card(&activity, None)
 }
 
@@ -65,7 +73,7 @@ fn details(card: &Card) -> Value {
 
 #[test]
 fn a_read_shows_twenty_lines_and_where_to_read_on() {
-    let content: String = (1..=100).map(|n| format!("line {n}\n")).collect();
+    let content = (1..=100).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n") + "\n";
     let made =
         made("read", json!({"path": "/w/src/a.rs"}), ok(json!({"content": content, "totalLines": 100})));
     assert_eq!((made.card.tool.as_str(), made.card.args.tree()), ("read", json!({"path": "src/a.rs"})));

@@ -1,5 +1,7 @@
 //! Behaviour of the stage: which of the events are shown, once, and when.
 
+#![expect(clippy::needless_pass_by_value, reason = "values are built where they are passed")]
+
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -305,8 +307,8 @@ proptest! {
             let mut all = Vec::new();
             match output {
                 ReplayOutput::Trace(trace) => {
-                    prop_assert!(trace.text.chars().count() <= limits::TRANSCRIPT.chars + 1);
-                    prop_assert!(trace.text.lines().count() <= limits::TRANSCRIPT.lines);
+                    prop_assert!(trace.text.chars().count() <= TRANSCRIPT.chars + 1);
+                    prop_assert!(trace.text.lines().count() <= TRANSCRIPT.lines);
                     prop_assert!(trace.kind != TraceKind::Inactive || trace.text.lines().count() <= 1);
                     all.push(trace.text);
                 }
@@ -316,7 +318,7 @@ proptest! {
                     prop_assert!(card.title.chars().count() <= 100 && !card.title.contains('\n'));
                     prop_assert!(!card.is_error || card.summary.is_empty());
                     let text = card.text();
-                    prop_assert!(text.chars().count() <= limits::TRANSCRIPT.chars && text.lines().count() <= limits::TRANSCRIPT.lines);
+                    prop_assert!(text.chars().count() <= TRANSCRIPT.chars && text.lines().count() <= TRANSCRIPT.lines);
                     if card.tool == "read" {
                         prop_assert!(text.chars().count() <= 4_000 && text.lines().count() <= 22);
                     }
@@ -327,7 +329,7 @@ proptest! {
             }
             for text in all {
                 prop_assert!(text.chars().all(|char| !char.is_control() || char == '\n' || char == '\t'), "{text:?}");
-                prop_assert!(text.chars().count() <= limits::TRANSCRIPT.chars);
+                prop_assert!(text.chars().count() <= TRANSCRIPT.chars);
             }
         }
     }
