@@ -18,7 +18,6 @@ use super::kind::{ToolKind, web};
 use super::lenient;
 use super::limits::{self, LABEL, Limit, NAME, TRANSCRIPT};
 use super::preview::PreviewFiles;
-use crate::settings::TaskPresentation;
 use crate::json::RawJson;
 use crate::profile::Profile;
 use crate::scrub::Scrubber;
