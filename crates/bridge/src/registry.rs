@@ -89,6 +89,16 @@ impl fmt::Debug for Bridge {
     }
 }
 
+impl Drop for Inner {
+    /// Nobody can shut it down any more: whoever waits for a call is told so, and hosts are told to stop.
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for run in state.runs.values() {
+            run.close("the bridge is gone");
+        }
+    }
+}
+
 impl Bridge {
     /// No run yet, and no listener. Does no I/O.
     pub fn new(config: BridgeConfig) -> Self {
