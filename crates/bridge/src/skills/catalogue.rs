@@ -89,13 +89,13 @@ fn catalogue_at(system: &str, open: usize) -> Option<(&str, &str)> {
     if !(before.is_empty() || before.ends_with('\n')) {
         return None;
     }
+    let start = introduction(before)?;
     let rest = system.get(open..)?;
     let close = rest.find(&format!("\n{CLOSE}"))? + 1 + CLOSE.len();
     let after = rest.get(close..)?;
     if !(after.is_empty() || after.starts_with(['\n', '\r'])) {
         return None;
     }
-    let start = introduction(before)?;
     Some((system.get(..start)?, after))
 }
 

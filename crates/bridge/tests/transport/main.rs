@@ -1,6 +1,7 @@
 //! The loopback server over real sockets: the door, both generations of the protocol, many at once, and its end.
 
 mod bodies;
+mod calls;
 mod door;
 mod legacy;
 mod life;
@@ -9,4 +10,6 @@ mod modern;
 mod names;
 mod rig;
 mod self_test;
+mod skills;
+mod streams;
 mod wire;
