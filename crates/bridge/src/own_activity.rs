@@ -46,7 +46,7 @@ impl OwnActivity {
         let is_envelope = |name: &&str| *name == ENVELOPE || *name == server_key;
         let by_name = names.iter().any(|name| known(name));
         let by_request = || {
-            names.iter().any(|name| is_envelope(name))
+            names.iter().any(&is_envelope)
                 && call_id.as_deref().is_some_and(|id| request_ids(id).any(|id| requested(&id)))
         };
         let by_invocation = || {

@@ -8,7 +8,7 @@ use super::*;
 use crate::json::RawJson;
 use crate::profile::Profile;
 
-const D: Duration = Duration::from_millis(1000);
+const D: Duration = Duration::from_secs(1);
 
 struct Table {
     calls: Calls<u32>,
@@ -231,7 +231,10 @@ fn lesson_16_calls_after_the_live_run_ended_are_refused_until_there_is_another()
     assert_eq!(replies(&table.calls.detach()), [1]);
     assert_eq!(table.orders().len(), 1);
     let refused = table.begin(2, 0, 2).unwrap_err();
-    assert_eq!((refused.kind, refused.reason.contains("no active live run")), (RejectionKind::Cancelled, true));
+    assert_eq!(
+        (refused.kind, refused.reason.contains("no active live run")),
+        (RejectionKind::Cancelled, true)
+    );
     table.calls.bind();
     table.begin(3, 0, 3).unwrap();
     assert_eq!(table.orders(), ["start 2"]);
@@ -260,7 +263,7 @@ fn a_tools_calls_end_without_the_others() {
     assert_eq!(table.calls.len(), 1);
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Step {
     Begin { request: u64, tool: usize },
     Bind,

@@ -59,9 +59,8 @@ fn lesson_11_names_are_found_through_arguments_and_lists_to_a_depth_of_four() {
         assert!(is_own(&json!({"name": "mcp", key: {"name": "pi__todo"}})), "{key}");
         assert!(is_own(&json!({"name": "mcp", key: [{"x": 1}, {"name": "pi__todo"}]})), "{key}");
     }
-    let nested = |depth: usize| {
-        (1..depth).fold(json!({"name": "pi__todo"}), |inner, _| json!({ "arguments": inner }))
-    };
+    let nested =
+        |depth: usize| (1..depth).fold(json!({"name": "pi__todo"}), |inner, _| json!({ "arguments": inner }));
     for depth in 1..8 {
         assert_eq!(is_own(&json!({"name": "mcp", "args": nested(depth)})), depth <= 4, "{depth}");
     }
@@ -81,7 +80,9 @@ fn lesson_12_a_result_that_mentions_a_bridge_name_hides_nothing() {
 
 #[test]
 fn lesson_13_a_request_id_alone_says_nothing_of_another_tool() {
-    for other in [json!({"name": "read", "callId": "3"}), json!({"callId": "3"}), json!({"name": "docs", "id": 3})] {
+    for other in
+        [json!({"name": "read", "callId": "3"}), json!({"callId": "3"}), json!({"name": "docs", "id": 3})]
+    {
         assert!(!is_own(&other), "{other}");
     }
 }

@@ -89,9 +89,9 @@ impl Connection {
         }
         let version = params.map(RawJson::tree).and_then(|params| params.get("protocolVersion").cloned());
         match version.as_ref().and_then(serde_json::Value::as_u64) {
-            Some(version) if version != u64::from(PROTOCOL_VERSION) => refuse(format!(
-                "protocol version {version} is not spoken here; spoken is {PROTOCOL_VERSION}"
-            )),
+            Some(version) if version != u64::from(PROTOCOL_VERSION) => {
+                refuse(format!("protocol version {version} is not spoken here; spoken is {PROTOCOL_VERSION}"))
+            }
             _ => Ok(()),
         }
     }

@@ -10,12 +10,12 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::activity::{AgentToolEvent, OutputStream, ToolActivity};
-use super::card::Card;
+use super::card::{Card, CardBlock};
 use super::dedup::{self, Dedup};
 use super::incomplete::{self, Notice, RunEnd};
 use super::kind::ToolKind;
 use super::lenient;
-use super::limits::{self, LABEL};
+use super::limits::{self, LABEL, Limit, TRACE_BODY, TRANSCRIPT};
 use super::matrix::{Made, Matrix};
 use super::pending_line::{self, PendingLines};
 use super::preview::PreviewFiles;
@@ -33,6 +33,7 @@ const NOTICES: usize = 50;
 
 /// What is to be shown.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "most of them are cards, and there are few at a time")]
 pub enum ReplayOutput {
     /// A tool call with a recorded result. Whoever emits it keeps it in the records first.
     Card {
@@ -184,7 +185,7 @@ impl Replay {
         self.started += 1;
         let open = Open { activity: activity.clone(), order: self.started, output: ShellOutput::default() };
         self.open.insert(id.to_owned(), open);
-        if self.matrix().kind(activity).is_announced() {
+        if Matrix::kind(activity).is_announced() {
             self.pending.start(id, now);
         }
     }
@@ -202,11 +203,27 @@ impl Replay {
             }
             None => (activity.clone(), self.clear_twin(activity), false),
         };
-        let made = self.matrix().card(&activity, output.as_deref());
+        let made = self.matrix(TRANSCRIPT).card(&activity, output.as_deref());
         if !self.dedup.admit(dedup::fingerprint(&made.card), started) {
             return None;
         }
-        Some(self.show(made))
+        Some(match self.context.route(&made.card.tool) {
+            Route::Line => ReplayOutput::Trace(Trace::inactive(&self.scrubber, &made.card)),
+            Route::Card => match self.next_id() {
+                Some(id) => ReplayOutput::Card { id, card: made.card },
+                None => ReplayOutput::Trace(self.trace(&activity, output.as_deref())),
+            },
+            Route::Trace => ReplayOutput::Trace(self.trace(&activity, output.as_deref())),
+        })
+    }
+
+    /// A trace with less room for the same.
+    fn trace(&self, activity: &ToolActivity, output: Option<&str>) -> Trace {
+        let Made { mut card, brief } = self.matrix(TRACE_BODY).card(activity, output);
+        if let Some(text) = brief {
+            card.content = vec![CardBlock::Text { text }];
+        }
+        Trace::completed(&self.scrubber, &card)
     }
 
     /// A completion under another id than its start's: if just one start fits, it is over. Gives what it wrote.
@@ -224,23 +241,6 @@ impl Replay {
         }
         self.pending.stop(&id);
         self.open.remove(&id)?.output.whole()
-    }
-
-    fn show(&mut self, made: Made) -> ReplayOutput {
-        let Made { kind, mut card, brief } = made;
-        match self.context.route(&card.tool) {
-            Route::Line => ReplayOutput::Trace(Trace::inactive(&self.scrubber, &card)),
-            Route::Card => match self.next_id() {
-                Some(id) => ReplayOutput::Card { id, card },
-                None => ReplayOutput::Trace(Trace::completed(&self.scrubber, kind, &card)),
-            },
-            Route::Trace => {
-                if let Some(brief) = brief {
-                    card.content = vec![super::card::CardBlock::Text { text: brief }];
-                }
-                ReplayOutput::Trace(Trace::completed(&self.scrubber, kind, &card))
-            }
-        }
     }
 
     /// The next id; none that is too long for other providers.
@@ -275,8 +275,8 @@ impl Replay {
 
     fn pending_line(&mut self, id: &str) -> Option<Trace> {
         let activity = &self.open.get(id)?.activity;
-        let matrix = self.matrix();
-        let (kind, title) = (matrix.kind(activity), matrix.title(activity));
+        let matrix = self.matrix(TRANSCRIPT);
+        let (kind, title) = (Matrix::kind(activity), matrix.title(activity));
         let args = lenient::object(&activity.args);
         let mut summary = matrix.summary(kind, &args, &serde_json::Map::new(), &activity.args);
         if kind != ToolKind::Shell {
@@ -296,7 +296,7 @@ impl Replay {
 
     fn incomplete(&mut self, activity: &ToolActivity, end: RunEnd) -> ReplayOutput {
         let display_tool = self.context.profile.display_tool;
-        let title = self.matrix().title(activity);
+        let title = self.matrix(TRANSCRIPT).title(activity);
         let source = limits::label(&self.scrubber, &activity.kind, limits::NAME);
         let card = incomplete::card(display_tool, title, source, end);
         let trace = |card: &Card| Trace::line(TraceKind::Incomplete, card.text());
@@ -310,13 +310,14 @@ impl Replay {
         }
     }
 
-    fn matrix(&self) -> Matrix<'_> {
+    fn matrix(&self, limit: Limit) -> Matrix<'_> {
         Matrix {
             profile: &self.context.profile,
             scrubber: &self.scrubber,
             cwd: &self.context.cwd,
             files: &*self.files,
             task_presentation: self.context.task_presentation,
+            limit,
         }
     }
 }

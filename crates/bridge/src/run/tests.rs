@@ -41,7 +41,10 @@ struct Sink {
 }
 
 impl Sink {
-    fn boxed(told: &Told, on_start: impl FnMut(&HostCall) -> Result<(), String> + Send + 'static) -> Box<Self> {
+    fn boxed(
+        told: &Told,
+        on_start: impl FnMut(&HostCall) -> Result<(), String> + Send + 'static,
+    ) -> Box<Self> {
         Box::new(Self { told: told.clone(), on_start: Box::new(on_start) })
     }
 }
