@@ -56,10 +56,12 @@ fn results_failures_and_progress_take_their_ways() -> Result<()> {
     let pending = agent.call_later(1, "host__work", &json!({}));
     let call = host.call()?;
     for n in 1..=2 {
-        let progress = json!({"call": call["call"], "progress": n, "total": 2, "message": format!("step {n}")});
+        let progress =
+            json!({"call": call["call"], "progress": n, "total": 2, "message": format!("step {n}")});
         assert_eq!(host.ask("call/progress", progress)?, json!({"accepted": true}));
     }
-    let content = json!([{"type": "image", "data": "QUJD", "mimeType": "image/png"}, {"type": "odd", "n": 1}]);
+    let content =
+        json!([{"type": "image", "data": "QUJD", "mimeType": "image/png"}, {"type": "odd", "n": 1}]);
     host.ask("call/result", json!({"call": call["call"], "content": content, "isError": true}))?;
     let answer = pending.answer()?;
     let result = &answer.response()?["result"];
