@@ -6,7 +6,8 @@ use toolway_guard::{Action, Body, CallInfo, Guard};
 use toolway_wire::{Scanner, Verdict};
 
 use super::{Run, Settlement};
-use crate::call::{CallId, HostResult, RejectionKind};
+use crate::call::{CallId, HostResult};
+use crate::calls::failed;
 use crate::result;
 
 /// Up to this size a result is made where it came, in bytes.
@@ -35,7 +36,7 @@ impl Run {
             });
             if made.await.is_err() {
                 let ended = again.lock().calls.finish(&again_id);
-                again.reject(ended, RejectionKind::Error, "the host's result could not be handed on");
+                again.reject(ended, failed("the host's result could not be handed on".to_owned()));
             }
             drop(permit);
         };
@@ -47,7 +48,7 @@ impl Run {
         let ended = self.lock().calls.finish(id);
         // Without one the deadline or the client was faster.
         if let Some(ended) = ended {
-            self.answer(ended, answer, is_error);
+            self.answer(&ended, answer, is_error);
         }
     }
 
@@ -93,9 +94,9 @@ fn guarded(guard: &Guard, call: &CallInfo, made: Bytes) -> Bytes {
     message.push(b'}');
     let mut scanner = Scanner::new();
     let Verdict::Message(envelope) = scanner.whole(&message) else { return made };
-    let Action::Replace { shape, limit } = guard.action(&envelope, Some(call)) else { return made };
+    let Action::Replace { shape, limit } = guard.action(envelope, Some(call)) else { return made };
     drop(made);
-    let replaced = guard.replace(&envelope, Some(call), shape, limit, &mut Body::Memory(&message));
+    let replaced = guard.replace(envelope, Some(call), shape, limit, &mut Body::Memory(&message));
     let message = replaced.unwrap_or(message);
     let mut scanner = Scanner::new();
     let span = match scanner.whole(&message) {

@@ -81,6 +81,27 @@ fn values_of_key_like_names_go_in_every_form() {
 }
 
 #[test]
+fn well_known_keys_go_without_a_name_beside_them() {
+    for secret in [
+        format!("ghp_{}", "a1B2".repeat(9)),
+        format!("github_pat_{}", "a1B2".repeat(9)),
+        format!("glpat-{}", "a1B2".repeat(6)),
+        format!("npm_{}", "a1B2".repeat(9)),
+        format!("pypi-{}", "a1B2".repeat(15)),
+        format!("hf_{}", "a1B2".repeat(9)),
+        "AKIAIOSFODNN7EXAMPLE".to_owned(),
+        format!("xoxb-{}", "1".repeat(12)),
+        format!("sk-ant-{}", "x".repeat(30)),
+        format!("sk_live_{}", "x1".repeat(10)),
+        format!("AIza{}", "x1Y".repeat(12)),
+        format!("ya29.{}", "x1Y".repeat(12)),
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc-_1".to_owned(),
+    ] {
+        gone(&format!("a {secret} b"), &secret);
+    }
+}
+
+#[test]
 fn what_is_no_secret_stays_and_costs_no_copy() {
     for text in [
         "",
