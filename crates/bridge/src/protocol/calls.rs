@@ -120,6 +120,8 @@ impl Connection {
 
     /// When something has waited long enough.
     pub(super) fn next_time(&mut self, now: Instant) -> Option<Instant> {
+        // What is due goes first: from here on no queue has anything to give at this moment.
+        self.on_time(now);
         let waits =
             self.runs.values_mut().filter(|live| !live.queue.is_empty()).filter_map(|live| {
                 match live.queue.poll(now, |_| true) {

@@ -78,7 +78,7 @@ impl Connection {
             "display/tool" => with(params, |params| self.display_tool(params, now)),
             "display/end" => with(params, |params| self.end_display(&params)),
             "replay/take" => with(params, |params| self.take_replay(&params)),
-            _ => Err(Fault::new(Fault::METHOD, format!("there is no method {method:.80?}"))),
+            _ => Err(Fault::method(method)),
         }
     }
 

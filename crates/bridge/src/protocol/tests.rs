@@ -118,6 +118,20 @@ async fn a_batch_waits_for_parallel_calls_and_then_for_the_usage_record() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn looking_at_the_clock_loses_no_batch() {
+    let mut desk = Desk::new(&["a"]).await;
+    let run = desk.open(json!({"calls": "batch"})).await;
+    let _waiting = begin(&run, 1, &json!({}));
+    desk.connection.on_arrivals(Instant::now());
+    let first = desk.connection.next_time(Instant::now()).unwrap();
+    assert_eq!(first - Instant::now(), Duration::from_millis(75));
+    advance(Duration::from_millis(300)).await;
+    // The task asks when it is to wake up, at a moment at which the batch has become due.
+    assert_eq!(desk.connection.next_time(Instant::now()), None);
+    assert_eq!(desk.started(), [1]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn calls_as_they_come_wait_for_nothing() {
     let mut desk = Desk::new(&["a"]).await;
     let run = desk.open(json!({})).await;

@@ -65,7 +65,13 @@ impl Host {
 
     /// A bridge to which nobody has spoken.
     pub(crate) fn silent(home: TempDir) -> Result<Self> {
-        let client = Client::start(&mut command(home.path(), &["--log", "debug"]))?;
+        Self::silent_with(home, &[])
+    }
+
+    /// The same with more options.
+    pub(crate) fn silent_with(home: TempDir, options: &[&str]) -> Result<Self> {
+        let options = [&["--log", "debug"], options].concat();
+        let client = Client::start(&mut command(home.path(), &options))?;
         Ok(Self { client, home, last: 0 })
     }
 
