@@ -5,6 +5,7 @@ mod cases;
 mod client;
 mod conformance;
 mod cross_era;
+mod example_host;
 mod gateway;
 mod inspector;
 mod suite;

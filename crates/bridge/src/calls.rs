@@ -254,7 +254,7 @@ impl<W> Calls<W> {
     /// The answer of a claimed call is made.
     pub(crate) fn finish(&mut self, id: &CallId) -> Option<Ended<W>> {
         let n = self.ids.number(id)?;
-        if self.entries.get(&n)?.stage != Stage::Settling { None } else { self.remove(n, None) }
+        if self.entries.get(&n)?.stage == Stage::Settling { self.remove(n, None) } else { None }
     }
 
     /// The host ends a call: it need not be told. `None`: nobody waits for that id.
@@ -271,13 +271,11 @@ impl<W> Calls<W> {
 
     /// The client cancels its request.
     pub(crate) fn cancel_request(&mut self, now: Instant, origin: Origin, reason: &str) -> Option<Ended<W>> {
-        match self.requests.get(&origin) {
-            Some(n) => self.remove(*n, Some(&reason.into())),
-            None => {
-                self.seen.cancelled(origin, now);
-                None
-            }
+        if let Some(n) = self.requests.get(&origin) {
+            return self.remove(*n, Some(&reason.into()));
         }
+        self.seen.cancelled(origin, now);
+        None
     }
 
     /// Every call is given up.

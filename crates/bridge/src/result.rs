@@ -31,12 +31,17 @@ pub(crate) fn tool_result(result: &HostResult) -> Bytes {
 
 /// There is no tool of that name.
 pub(crate) fn unknown_tool(name: &str, suggestion: Option<&str>) -> Bytes {
-    let mut text = format!("There is no tool {:?} here.", shown(name));
-    match suggestion {
-        Some(suggestion) => text += &format!(" The tool that was meant may be {suggestion:?}: call that."),
-        None => text += " Only the tools of tools/list can be called, by the names that it has.",
-    }
-    error(&text)
+    let name = shown(name);
+    error(&match suggestion {
+        Some(suggestion) => {
+            format!(
+                "There is no tool {name:?} here. The tool that was meant may be {suggestion:?}: call that."
+            )
+        }
+        None => format!(
+            "There is no tool {name:?} here. Only the tools of tools/list can be called, by the names that it has."
+        ),
+    })
 }
 
 /// The host removed the tool while the run was open.

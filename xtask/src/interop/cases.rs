@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::interop::client::{Client, Target};
 use crate::interop::conformance;
+use crate::interop::example_host::{self, Language};
 use crate::interop::inspector;
 use crate::interop::suite::Revision;
 use crate::interop::transcript;
@@ -29,6 +30,8 @@ pub(super) enum Case {
     GatewayConformance { revision: Revision, wire: Wire },
     /// The same, where client and server speak different revisions; this is the client's.
     CrossEra { revision: Revision },
+    /// An example host offers its tools through `toolway bridge`.
+    ExampleHost { language: Language },
 }
 
 impl Case {
@@ -44,6 +47,7 @@ impl Case {
                 format!("gateway conformance {} {}", revision.name(), wire.name())
             }
             Self::CrossEra { revision } => format!("gateway cross-era {}", revision.name()),
+            Self::ExampleHost { language } => format!("bridge example host {}", language.name()),
         }
     }
 
@@ -54,6 +58,7 @@ impl Case {
             Self::Conformance { .. } | Self::GatewayConformance { .. } | Self::CrossEra { .. } => {
                 vec![(Server::Fixture, Wire::Http)]
             }
+            Self::ExampleHost { .. } => Vec::new(),
             Self::Project { .. } => gateway::MEMBERS.map(|(_, server, wire)| (server, wire)).into(),
         };
         all.into_iter().filter(|(_, wire)| *wire != Wire::Stdio).collect()
@@ -71,6 +76,7 @@ impl Case {
                 conformance::gateway(stage, upstreams, &self.name(), revision, wire)
             }
             Self::CrossEra { revision } => cross_era::run(stage, upstreams, &self.name(), revision),
+            Self::ExampleHost { language } => example_host::run(stage, &self.name(), language),
         }
     }
 }
@@ -111,6 +117,7 @@ pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
     for wire in [Wire::Stdio, Wire::Http, Wire::Sse] {
         cases.push(Case::Inspector { server: Server::Everything, wire });
     }
+    cases.push(Case::ExampleHost { language: Language::TypeScript });
     let (possible, impossible): (Vec<Case>, Vec<Case>) =
         cases.into_iter().partition(|case| has_peers(*case, peers));
     (possible, impossible.iter().map(|case| format!("{}: a peer is missing", case.name())).collect())
@@ -119,6 +126,7 @@ pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
 fn has_peers(case: Case, peers: &Peers) -> bool {
     match case {
         Case::Scenario { client, server, .. } => client.is_there(peers) && server.is_there(peers),
+        Case::ExampleHost { language: Language::TypeScript } => peers.node24.is_some(),
         Case::Inspector { server, .. } => peers.node24.is_some() && server.is_there(peers),
         Case::Project { client } => {
             client.is_there(peers) && gateway::MEMBERS.iter().all(|(_, server, _)| server.is_there(peers))

@@ -312,3 +312,28 @@ fn reasons_are_sentences_of_their_own() {
     texts.dedup();
     assert_eq!(texts.len(), causes.len());
 }
+
+proptest::proptest! {
+    #[test]
+    fn an_increment_is_sent_only_if_what_was_sent_is_the_beginning_of_what_is_there(
+        sent in proptest::collection::vec(0_u8..4, 0..8),
+        now in proptest::collection::vec(0_u8..4, 0..12),
+        is_prefix in proptest::bool::weighted(0.5),
+    ) {
+        let conversation = |kinds: &[u8]| -> Vec<Message> {
+            let kind = |kind: &u8| match kind {
+                0 => Message::user("a"),
+                1 => Message::user("b"),
+                2 => Message::assistant("a"),
+                _ => message(json!({"role": "branchSummary", "summary": "s"})),
+            };
+            kinds.iter().map(kind).collect()
+        };
+        let now = if is_prefix { [sent.clone(), now].concat() } else { now };
+        let mut session = Session { messages: conversation(&sent), ..Session::new() };
+        session.send();
+        session.messages = conversation(&now);
+        let goes_on = now.starts_with(&sent) && now.iter().skip(sent.len()).all(|kind| *kind != 3);
+        proptest::prop_assert_eq!(session.cause().is_none(), goes_on, "{:?}", session.cause());
+    }
+}

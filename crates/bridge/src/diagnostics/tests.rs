@@ -44,7 +44,11 @@ fn events_have_their_documented_fields_and_no_others() {
     let pairs = vec![("read".to_owned(), "pi__read".to_owned())];
     for (kind, name, more) in [
         (EventKind::RunCreated, "run_created", json!({})),
-        (EventKind::RunSkipped(SkipReason::NoExposedTools), "run_skipped", json!({"reason": "no_exposed_tools"})),
+        (
+            EventKind::RunSkipped(SkipReason::NoExposedTools),
+            "run_skipped",
+            json!({"reason": "no_exposed_tools"}),
+        ),
         (EventKind::RunSkipped(SkipReason::Disabled), "run_skipped", json!({"reason": "disabled"})),
         (EventKind::ToolsExposed { pairs }, "tools_exposed", json!({"pairs": [["read", "pi__read"]]})),
         (
@@ -54,7 +58,11 @@ fn events_have_their_documented_fields_and_no_others() {
         ),
         (EventKind::RunDisposed, "run_disposed", json!({})),
         (EventKind::RequestQueued(call()), "request_queued", call_fields.clone()),
-        (EventKind::RequestResolved(call(), true), "request_resolved", with(&call_fields, json!({"isError": true}))),
+        (
+            EventKind::RequestResolved(call(), true),
+            "request_resolved",
+            with(&call_fields, json!({"isError": true})),
+        ),
         (
             EventKind::RequestRejected(call(), RejectionKind::Cancelled),
             "request_rejected",
@@ -88,8 +96,9 @@ async fn lines_go_to_stderr_with_the_tag_and_to_the_end_of_the_file() {
     });
     diagnostics.emit(|| event(EventKind::RunCreated));
     diagnostics.emit(|| event(EventKind::RunDisposed));
-    diagnostics.flush(Duration::from_secs(60)).await;
-    let (created, disposed) = (event(EventKind::RunCreated).to_json(), event(EventKind::RunDisposed).to_json());
+    diagnostics.flush(Duration::from_mins(1)).await;
+    let (created, disposed) =
+        (event(EventKind::RunCreated).to_json(), event(EventKind::RunDisposed).to_json());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("before\n{created}\n{disposed}\n"));
     let written = String::from_utf8(stderr.0.lock().unwrap().clone()).unwrap();
     assert_eq!(written, format!("[pi-cursor-sdk:bridge] {created}\n[pi-cursor-sdk:bridge] {disposed}\n"));

@@ -45,7 +45,7 @@ pub(super) struct Session {
 pub(super) struct Surface {
     pub(super) settings: Settings,
     pub(super) warnings: Vec<String>,
-    /// The warnings of the settings alone, as they are.
+    /// The warnings of settings and deadlines alone, with their keys.
     pub(super) raw_warnings: Vec<crate::settings::Warning>,
     pub(super) deadlines: Deadlines,
     pub(super) options: SurfaceOptions,
@@ -57,29 +57,21 @@ pub(super) struct Surface {
 impl Session {
     /// The settings that hold, and what is wrong with them. Reads the user's file.
     pub(super) fn settings(&self, file: Option<&Path>) -> (Settings, Vec<crate::settings::Warning>) {
-        let (settings, mut warnings) = file.map_or_else(Default::default, Settings::read);
-        if self.above.is_empty() {
-            return (settings, warnings);
+        let (mut settings, mut warnings) = file.map_or_else(Default::default, Settings::read);
+        if !self.above.is_empty() {
+            warnings.extend(settings.lay_over(&RawJson::of(&Value::Object(self.above.clone()))));
         }
-        // A file that cannot be read has the defaults, and its warning says so.
-        let below = file.and_then(|file| std::fs::read(file).ok());
-        let below = below.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let mut tree: Map<String, Value> = below.unwrap_or_default();
-        lay_over(&mut tree, &self.above);
-        let (settings, all) = Settings::parse(Value::Object(tree).to_string().as_bytes());
-        warnings.extend(all);
-        let mut seen = BTreeSet::new();
-        warnings.retain(|warning| seen.insert(warning.to_string()));
         (settings, warnings)
     }
 
     /// What a run would have.
     pub(super) fn surface(&self, spoken: &Spoken) -> Surface {
-        let (settings, raw_warnings) = self.settings(spoken.settings_file.as_deref());
-        let (deadlines, odd) = deadlines(&settings);
+        let (settings, mut raw_warnings) = self.settings(spoken.settings_file.as_deref());
+        let (deadlines, odd) = settings.deadlines();
+        raw_warnings.extend(odd);
         let (tools, conflict) = self.tools_with_skills(&settings, spoken);
         let mut warnings: Vec<String> = raw_warnings.iter().map(ToString::to_string).collect();
-        warnings.extend(odd.into_iter().chain(conflict));
+        warnings.extend(conflict);
         let options = settings.surface(self.own_display_tool);
         let snapshot = Snapshot::take(&spoken.profile, &options, &tools);
         Surface { settings, warnings, raw_warnings, deadlines, options, tools, snapshot }
@@ -122,31 +114,17 @@ impl Session {
 /// The deadlines that follow from settings, and what is odd.
 pub(super) fn deadlines(settings: &Settings) -> (Deadlines, Vec<String>) {
     let tools = &settings.tools;
-    let (deadlines, odd) = Deadlines::new(
-        tools.mcp.call_timeout_ms,
-        tools.bridge.call_timeout_ms,
-        tools.mcp.connect_timeout_ms,
-    );
+    let (deadlines, odd) =
+        Deadlines::new(tools.mcp.call_timeout_ms, tools.bridge.call_timeout_ms, tools.mcp.connect_timeout_ms);
     (deadlines, odd.iter().map(ToString::to_string).collect())
 }
 
 pub(super) fn deadlines_shown(deadlines: &Deadlines) -> DeadlinesShown {
     let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     DeadlinesShown {
-        tool_ms: ms(deadlines.tool),
-        bridge_ms: ms(deadlines.bridge),
-        connect_ms: ms(deadlines.connect),
-    }
-}
-
-fn lay_over(below: &mut Map<String, Value>, above: &Map<String, Value>) {
-    for (name, value) in above {
-        match (below.get_mut(name), value) {
-            (Some(Value::Object(below)), Value::Object(above)) => lay_over(below, above),
-            _ => {
-                below.insert(name.clone(), value.clone());
-            }
-        }
+        tool: ms(deadlines.tool),
+        bridge: ms(deadlines.bridge),
+        connect: ms(deadlines.connect),
     }
 }
 
@@ -172,7 +150,8 @@ impl Connection {
         let reason = reason.unwrap_or_else(|| "the session was closed".to_owned());
         let runs: Vec<String> =
             self.runs.iter().filter(|(_, live)| live.session == name).map(|(id, _)| id.clone()).collect();
-        let rejected_calls = runs.iter().filter_map(|id| self.runs.get(id)).map(|live| live.run.pending()).sum();
+        let rejected_calls =
+            runs.iter().filter_map(|id| self.runs.get(id)).map(|live| live.run.pending()).sum();
         self.display.forget(&name);
         self.work.spawn(async move {
             for bridge in &session.bridges {
@@ -197,8 +176,12 @@ impl Connection {
         session.tools = HostTools { all, active };
         session.own_display_tool = own_display_tool;
         for live in self.runs.values().filter(|live| live.session == name) {
-            removed.iter().for_each(|tool| live.run.withdraw(tool));
-            added.iter().for_each(|tool| live.run.restore(tool));
+            for tool in &removed {
+                live.run.withdraw(tool);
+            }
+            for tool in &added {
+                live.run.restore(tool);
+            }
         }
         self.tools_declared(&name, removed)
     }
@@ -259,11 +242,11 @@ impl Connection {
     pub(super) fn settings_shown(&self, session: &str) -> Result<SettingsShown, Fault> {
         let file = self.spoken()?.settings_file.as_deref();
         let (settings, warnings) = self.session(session)?.settings(file);
-        let (deadlines, odd) = deadlines(&settings);
+        let (deadlines, odd) = settings.deadlines();
         Ok(SettingsShown {
             file: file.map(|file| file.to_string_lossy().into_owned()),
             settings: shown(&settings),
-            warnings: warnings.iter().map(ToString::to_string).chain(odd).collect(),
+            warnings: warnings.iter().chain(&odd).map(ToString::to_string).collect(),
             deadlines: deadlines_shown(&deadlines),
         })
     }
@@ -274,7 +257,7 @@ impl Connection {
         let file = self.spoken()?.settings_file.clone();
         let file = file.ok_or_else(|| Fault::refused("there is no place for a settings file"))?;
         let changes = changes.into_iter().map(|(key, value)| {
-            let path: Vec<&str> = key.split('.').collect();
+            let path = SettingChange::keys(&key);
             match value {
                 Value::Null => Ok(SettingChange::remove(&path)),
                 value => SettingChange::set(&path, RawJson::of(&value))

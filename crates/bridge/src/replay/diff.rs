@@ -30,7 +30,7 @@ pub(super) fn of_texts(old: &str, new: &str) -> Diff {
     let after = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
     let part = |lines: &[&str], sign: &str| {
         let lines = lines.get(before..lines.len() - after).unwrap_or_default();
-        lines.iter().map(|line| format!("{sign}{line}\n")).collect::<String>()
+        lines.iter().flat_map(|line| [sign, line, "\n"]).collect::<String>()
     };
     counted(part(&old, "-") + &part(&new, "+"))
 }

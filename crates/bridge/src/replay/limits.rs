@@ -6,6 +6,8 @@ use crate::scrub::Scrubber;
 
 /// The longest text of a trace or of an expanded card.
 pub(super) const TRANSCRIPT: Limit = Limit { chars: 24_000, lines: 800 };
+/// What a trace holds below its headline, and above a line for images.
+pub(super) const TRACE_BODY: Limit = Limit { chars: 24_000 - 300, lines: 800 - 2 };
 /// What a card shows of a file that was read.
 pub(super) const READ_CARD: Limit = Limit { chars: 4_000, lines: 20 };
 /// What a trace shows of a file that was read.
@@ -98,7 +100,7 @@ pub(super) fn cut(scrubber: &Scrubber, text: &str, limit: Limit) -> Cut {
     let rest = text.get(window.len()..).unwrap_or_default();
     let clean = clean(window);
     let clean = scrubber.scrub(&clean);
-    let clean = clean.trim_end_matches('\n');
+    let clean = if rest.is_empty() { clean.trim_end_matches('\n') } else { &*clean };
     let mut end = 0;
     let mut chars = 0;
     let mut lines = 0;
@@ -116,8 +118,10 @@ pub(super) fn cut(scrubber: &Scrubber, text: &str, limit: Limit) -> Cut {
         (end, chars, lines) = (end + line.len(), chars + length, lines + 1);
     }
     let missing = clean.get(end..).unwrap_or_default();
-    let total =
-        clean.lines().count() + memchr::memchr_iter(b'\n', rest.trim_end_matches('\n').as_bytes()).count();
+    // A line that begins where the window ends is in neither count.
+    let rest_lines = rest.trim_end_matches('\n');
+    let at_break = usize::from(clean.ends_with('\n') && !rest_lines.is_empty());
+    let total = clean.lines().count() + memchr::memchr_iter(b'\n', rest_lines.as_bytes()).count() + at_break;
     Cut {
         text: clean.get(..end).unwrap_or_default().trim_end_matches('\n').to_owned(),
         lines,

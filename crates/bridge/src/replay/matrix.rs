@@ -18,10 +18,10 @@ use super::kind::{ToolKind, web};
 use super::lenient;
 use super::limits::{self, LABEL, Limit, NAME, TRANSCRIPT};
 use super::preview::PreviewFiles;
-use crate::settings::TaskPresentation;
 use crate::json::RawJson;
 use crate::profile::Profile;
 use crate::scrub::Scrubber;
+use crate::settings::TaskPresentation;
 use outcome::Outcome;
 
 /// Where agents write the file that a call is about.
@@ -46,12 +46,13 @@ pub(super) struct Matrix<'a> {
     pub(super) cwd: &'a Path,
     pub(super) files: &'a dyn PreviewFiles,
     pub(super) task_presentation: TaskPresentation,
+    /// How much a card holds.
+    pub(super) limit: Limit,
 }
 
 /// A card, and what a trace has instead of its text where that is shorter.
 #[derive(Debug)]
 pub(super) struct Made {
-    pub(super) kind: ToolKind,
     pub(super) card: Card,
     pub(super) brief: Option<String>,
 }
@@ -86,7 +87,7 @@ impl Matrix<'_> {
     pub(super) fn card(&self, activity: &ToolActivity, output: Option<&str>) -> Made {
         let args = lenient::object(&activity.args);
         let call = Call {
-            kind: self.kind(activity),
+            kind: Self::kind(activity),
             name: self.name(&activity.kind),
             outcome: Outcome::of(activity),
             raw: activity.args.clone(),
@@ -95,7 +96,7 @@ impl Matrix<'_> {
         let card = match call.kind {
             ToolKind::Read => {
                 let (card, brief) = self.read(&call);
-                return Made { kind: call.kind, card, brief: Some(brief) };
+                return Made { card, brief: Some(brief) };
             }
             ToolKind::Shell => self.shell(&call, output),
             ToolKind::Grep => self.grep(&call),
@@ -105,11 +106,11 @@ impl Matrix<'_> {
             ToolKind::Write => self.write(&call),
             _ => self.neutral(&call),
         };
-        Made { kind: call.kind, card, brief: None }
+        Made { card, brief: None }
     }
 
     /// The tool; an MCP tool whose name is one of a web search or fetch counts as that.
-    pub(super) fn kind(&self, activity: &ToolActivity) -> ToolKind {
+    pub(super) fn kind(activity: &ToolActivity) -> ToolKind {
         let kind = ToolKind::of(&activity.kind);
         if kind != ToolKind::Mcp {
             return kind;
@@ -120,7 +121,7 @@ impl Matrix<'_> {
 
     /// What a call is called before anything is known of its result.
     pub(super) fn title(&self, activity: &ToolActivity) -> String {
-        let what = match self.kind(activity) {
+        let what = match Self::kind(activity) {
             ToolKind::Read => "read",
             ToolKind::Shell => "shell",
             ToolKind::Grep => "grep",
@@ -156,7 +157,7 @@ impl Matrix<'_> {
     }
 
     fn block(&self, text: &str) -> String {
-        limits::block(self.scrubber, text, TRANSCRIPT)
+        limits::block(self.scrubber, text, self.limit)
     }
 
     /// The file that the call is about, fit to be shown.
@@ -172,13 +173,13 @@ impl Matrix<'_> {
     }
 
     /// A card with the look of a host's own tool.
-    fn native(&self, call: &Call, tool: &str, args: Value, summary: &str, text: String) -> Card {
+    fn native(&self, call: &Call, tool: &str, args: &Value, summary: &str, text: String) -> Card {
         let failed = call.outcome.failed;
         Card {
             tool: tool.to_owned(),
             title: format!("{} {}", self.profile.card_title, if tool == "bash" { "shell" } else { tool }),
             summary: if failed { String::new() } else { self.label(summary) },
-            args: RawJson::of(&args),
+            args: RawJson::of(args),
             content: vec![CardBlock::Text { text }],
             details: None,
             is_error: failed,
@@ -189,18 +190,19 @@ impl Matrix<'_> {
     fn activity(&self, call: &Call, said: Said) -> Card {
         let failed = call.outcome.failed;
         let summary = if failed { String::new() } else { self.label(&said.summary) };
-        let text = if failed { self.error(call) } else { self.block(&said.text) };
-        let shown = match (&said.diff, failed) {
-            (Some(diff), false) if text.is_empty() => self.block(diff),
-            _ => text,
+        let source = match (&said.diff, failed) {
+            (_, true) => self.error(call),
+            (Some(diff), false) if said.text.trim().is_empty() => diff.clone(),
+            (_, false) => said.text,
         };
-        let collapsed =
-            (!said.summary_only && !shown.is_empty()).then(|| limits::preview(self.scrubber, &shown));
+        let shown = self.block(&source);
+        let collapsed = (!said.summary_only && !failed && !shown.is_empty())
+            .then(|| limits::preview(self.scrubber, &source));
         let activity = Activity {
             source_tool_name: call.name.clone(),
             title: said.title.clone(),
             summary: summary.clone(),
-            collapsed_text: if failed { None } else { collapsed },
+            collapsed_text: collapsed,
             expanded_text: shown.clone(),
             path: said.path,
             diff: said.diff.map(|diff| limits::block(self.scrubber, &diff, limits::DIFF)),
@@ -234,8 +236,8 @@ impl Matrix<'_> {
         if text.len() > TRANSCRIPT.chars * 4 {
             return None;
         }
-        let limit = Limit { chars: TRANSCRIPT.chars, lines: usize::MAX };
-        let cut = limits::cut(self.scrubber, text, limit);
-        cut.is_whole().then_some(cut.text)
+        let clean = limits::clean(text);
+        let scrubbed = self.scrubber.scrub(&clean);
+        (scrubbed.chars().count() <= TRANSCRIPT.chars).then(|| scrubbed.into_owned())
     }
 }

@@ -15,7 +15,7 @@ const REMEMBERED: usize = 4096;
 /// Web addresses, and absolute paths with what stands before them.
 static PLACES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r#"(?P<url>[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>)\]}]*)|(?P<before>^|[\s"'`(\[{<=,:;|])(?:~?(?:[/\\][^\s"'`<>)\]}:;,|/\\]+)+[/\\]?|[A-Za-z]:[/\\][^\s"'`<>)\]}:;,|]*)"#,
+        r#"(?P<url>[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>)\]}]*)|(?P<before>^|[\s"'`(\[{<=,:;|])(?:~?[/\\]?(?:[/\\][^\s"'`<>)\]}:;,|/\\]+)+[/\\]?|[A-Za-z]:[/\\][^\s"'`<>)\]}:;,|]*)"#,
     )
     .ok()
 });

@@ -60,6 +60,7 @@ impl ReplayContext {
 
 #[cfg(test)]
 mod tests {
+    use super::Route::{Card, Line, Trace};
     use super::*;
 
     fn context() -> ReplayContext {
@@ -85,7 +86,6 @@ mod tests {
             change(&mut context);
             ["bash", "grep", "find"].map(|tool| context.route(tool))
         };
-        use Route::{Card, Line, Trace};
         assert_eq!(with(|_| ()), [Card, Line, Trace]);
         assert_eq!(with(|it| it.display = false), [Trace, Trace, Trace]);
         assert_eq!(with(|it| it.print_mode = true), [Trace, Trace, Trace]);

@@ -10,12 +10,12 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::activity::{AgentToolEvent, OutputStream, ToolActivity};
-use super::card::Card;
+use super::card::{Card, CardBlock};
 use super::dedup::{self, Dedup};
 use super::incomplete::{self, Notice, RunEnd};
 use super::kind::ToolKind;
 use super::lenient;
-use super::limits::{self, LABEL};
+use super::limits::{self, LABEL, Limit, TRACE_BODY, TRANSCRIPT};
 use super::matrix::{Made, Matrix};
 use super::pending_line::{self, PendingLines};
 use super::preview::PreviewFiles;
@@ -28,11 +28,16 @@ use crate::scrub::Scrubber;
 
 /// Calls that are open at once; of more, the oldest is forgotten.
 const OPEN: usize = 4096;
+/// What their arguments may weigh together, in bytes; beyond it the oldest is forgotten as well.
+const OPEN_BYTES: usize = 64 << 20;
+/// Output of running commands that is kept.
+const OUTPUT_BYTES: usize = 8 << 20;
 /// Notices of calls that did not complete; of more, the number is said.
 const NOTICES: usize = 50;
 
 /// What is to be shown.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "most of them are cards, and there are few at a time")]
 pub enum ReplayOutput {
     /// A tool call with a recorded result. Whoever emits it keeps it in the records first.
     Card {
@@ -174,17 +179,20 @@ impl Replay {
         if let Some(open) = self.open.get_mut(id) {
             return open.activity.update(activity);
         }
-        if self.open.len() >= OPEN {
+        let mut weight = activity.args.bytes().len();
+        weight += self.open.values().map(|open| open.activity.args.bytes().len()).sum::<usize>();
+        while self.open.len() >= OPEN || (weight > OPEN_BYTES && !self.open.is_empty()) {
             let oldest = self.open.iter().min_by_key(|(_, open)| open.order).map(|(id, _)| id.clone());
             if let Some(oldest) = oldest {
                 self.pending.stop(&oldest);
-                self.open.remove(&oldest);
+                let gone = self.open.remove(&oldest);
+                weight -= gone.map_or(0, |open| open.activity.args.bytes().len());
             }
         }
         self.started += 1;
         let open = Open { activity: activity.clone(), order: self.started, output: ShellOutput::default() };
         self.open.insert(id.to_owned(), open);
-        if self.matrix().kind(activity).is_announced() {
+        if Matrix::kind(activity).is_announced() {
             self.pending.start(id, now);
         }
     }
@@ -202,11 +210,27 @@ impl Replay {
             }
             None => (activity.clone(), self.clear_twin(activity), false),
         };
-        let made = self.matrix().card(&activity, output.as_deref());
+        let made = self.matrix(TRANSCRIPT).card(&activity, output.as_deref());
         if !self.dedup.admit(dedup::fingerprint(&made.card), started) {
             return None;
         }
-        Some(self.show(made))
+        Some(match self.context.route(&made.card.tool) {
+            Route::Line => ReplayOutput::Trace(Trace::inactive(&self.scrubber, &made.card)),
+            Route::Card => match self.next_id() {
+                Some(id) => ReplayOutput::Card { id, card: made.card },
+                None => ReplayOutput::Trace(self.trace(&activity, output.as_deref())),
+            },
+            Route::Trace => ReplayOutput::Trace(self.trace(&activity, output.as_deref())),
+        })
+    }
+
+    /// A trace with less room for the same.
+    fn trace(&self, activity: &ToolActivity, output: Option<&str>) -> Trace {
+        let Made { mut card, brief } = self.matrix(TRACE_BODY).card(activity, output);
+        if let Some(text) = brief {
+            card.content = vec![CardBlock::Text { text }];
+        }
+        Trace::completed(&self.scrubber, &card)
     }
 
     /// A completion under another id than its start's: if just one start fits, it is over. Gives what it wrote.
@@ -224,23 +248,6 @@ impl Replay {
         }
         self.pending.stop(&id);
         self.open.remove(&id)?.output.whole()
-    }
-
-    fn show(&mut self, made: Made) -> ReplayOutput {
-        let Made { kind, mut card, brief } = made;
-        match self.context.route(&card.tool) {
-            Route::Line => ReplayOutput::Trace(Trace::inactive(&self.scrubber, &card)),
-            Route::Card => match self.next_id() {
-                Some(id) => ReplayOutput::Card { id, card },
-                None => ReplayOutput::Trace(Trace::completed(&self.scrubber, kind, &card)),
-            },
-            Route::Trace => {
-                if let Some(brief) = brief {
-                    card.content = vec![super::card::CardBlock::Text { text: brief }];
-                }
-                ReplayOutput::Trace(Trace::completed(&self.scrubber, kind, &card))
-            }
-        }
     }
 
     /// The next id; none that is too long for other providers.
@@ -267,7 +274,9 @@ impl Replay {
             Some(id) => id.to_owned(),
             None => only.clone()?,
         };
-        let line = self.open.get_mut(&id)?.output.add(&self.scrubber, stream, text)?;
+        let kept: usize = self.open.values().map(|open| open.output.len()).sum();
+        let room = OUTPUT_BYTES.saturating_sub(kept);
+        let line = self.open.get_mut(&id)?.output.add(&self.scrubber, stream, text, room)?;
         only.filter(|only| *only == id)?;
         let text = format!("{} shell {line}", self.context.profile.card_title);
         Some(ReplayOutput::Trace(Trace::line(TraceKind::Output, text)))
@@ -275,8 +284,8 @@ impl Replay {
 
     fn pending_line(&mut self, id: &str) -> Option<Trace> {
         let activity = &self.open.get(id)?.activity;
-        let matrix = self.matrix();
-        let (kind, title) = (matrix.kind(activity), matrix.title(activity));
+        let matrix = self.matrix(TRANSCRIPT);
+        let (kind, title) = (Matrix::kind(activity), matrix.title(activity));
         let args = lenient::object(&activity.args);
         let mut summary = matrix.summary(kind, &args, &serde_json::Map::new(), &activity.args);
         if kind != ToolKind::Shell {
@@ -296,7 +305,7 @@ impl Replay {
 
     fn incomplete(&mut self, activity: &ToolActivity, end: RunEnd) -> ReplayOutput {
         let display_tool = self.context.profile.display_tool;
-        let title = self.matrix().title(activity);
+        let title = self.matrix(TRANSCRIPT).title(activity);
         let source = limits::label(&self.scrubber, &activity.kind, limits::NAME);
         let card = incomplete::card(display_tool, title, source, end);
         let trace = |card: &Card| Trace::line(TraceKind::Incomplete, card.text());
@@ -310,13 +319,14 @@ impl Replay {
         }
     }
 
-    fn matrix(&self) -> Matrix<'_> {
+    fn matrix(&self, limit: Limit) -> Matrix<'_> {
         Matrix {
             profile: &self.context.profile,
             scrubber: &self.scrubber,
             cwd: &self.context.cwd,
             files: &*self.files,
             task_presentation: self.context.task_presentation,
+            limit,
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Owns what is shown as text in a thinking block, where no card is possible.
 
 use super::card::{Card, CardBlock};
-use super::kind::ToolKind;
-use super::limits::{self, LABEL, READ_TRACE, TRANSCRIPT};
+use super::limits::{self, LABEL};
 use crate::scrub::Scrubber;
 
 /// What a trace is.
@@ -39,23 +38,18 @@ impl Trace {
         Self::line(TraceKind::Inactive, headline(scrubber, card))
     }
 
-    /// The headline, and what the card holds.
-    pub(super) fn completed(scrubber: &Scrubber, kind: ToolKind, card: &Card) -> Self {
-        let limit = if kind == ToolKind::Read { READ_TRACE } else { TRANSCRIPT };
+    /// The headline, and what the card holds, which was made to fit below one.
+    pub(super) fn completed(scrubber: &Scrubber, card: &Card) -> Self {
         let images = card.content.iter().filter(|block| matches!(block, CardBlock::Image { .. })).count();
-        let mut text = card.text();
-        if images > 0 {
-            text.push_str(&format!("\n[{}]", limits::plural(images, "image")));
+        let mut text = headline(scrubber, card);
+        let body = card.text();
+        if !body.is_empty() && body != card.summary {
+            text = text + "\n" + &body;
         }
-        let headline = headline(scrubber, card);
-        let body = limits::block(
-            scrubber,
-            &text,
-            limits::Limit { lines: limit.lines - 1, chars: limit.chars - LABEL - 2 },
-        );
-        let both =
-            if body.is_empty() || body == card.summary { headline } else { format!("{headline}\n{body}") };
-        Self::line(TraceKind::Completed, both)
+        if images > 0 {
+            text = text + "\n[" + &limits::plural(images, "image") + "]";
+        }
+        Self::line(TraceKind::Completed, text)
     }
 }
 

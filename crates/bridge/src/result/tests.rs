@@ -79,10 +79,16 @@ fn blocks_that_only_look_like_text_or_image_become_text_with_their_json() {
 
 #[test]
 fn a_member_that_stands_twice_counts_by_its_last_value_as_in_javascript() {
-    assert_eq!(of(r#"[{"type":"text","text":"a","text":"b"}]"#), r#"{"content":[{"type":"text","text":"b"}]}"#);
+    assert_eq!(
+        of(r#"[{"type":"text","text":"a","text":"b"}]"#),
+        r#"{"content":[{"type":"text","text":"b"}]}"#
+    );
     let last_is_none = r#"{"type":"text","text":"a","text":1}"#;
     assert_eq!(content(&format!("[{last_is_none}]")), json!([{"type": "text", "text": last_is_none}]));
-    assert_eq!(of(r#"[{"type":"te\u0078t","te\u0078t":"a"}]"#), r#"{"content":[{"type":"te\u0078t","te\u0078t":"a"}]}"#);
+    assert_eq!(
+        of(r#"[{"type":"te\u0078t","te\u0078t":"a"}]"#),
+        r#"{"content":[{"type":"te\u0078t","te\u0078t":"a"}]}"#
+    );
 }
 
 #[test]

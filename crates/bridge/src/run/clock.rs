@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 
 use super::Run;
-use crate::call::RejectionKind;
+use crate::calls::failed;
 
 impl Run {
     /// Starts it. It ends with the run, whether that is disposed of or only dropped.
@@ -41,8 +41,8 @@ impl Run {
             let reason = if ended.is_empty() { String::new() } else { state.calls.deadline_reason() };
             (ended, reason, state.alarm)
         };
-        for ended in ended {
-            self.end_with(Some(ended), RejectionKind::Error, &reason);
+        for ended in &ended {
+            self.end_with(ended, failed(reason.clone()));
         }
         self.pump();
         alarm

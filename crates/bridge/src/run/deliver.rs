@@ -8,13 +8,15 @@ use toolway_wire::Id;
 use super::waiter::{Slot, Update};
 use super::{Run, State};
 use crate::call::{CallId, Rejection, RejectionKind};
-use crate::calls::Ended;
+use crate::calls::{Ended, cancelled};
 use crate::diagnostics::{CallFields, Event, EventKind};
 
 impl Run {
     /// Rejects one, and tells the host what it is to be told.
-    pub(super) fn reject(&self, ended: Option<Ended<Arc<Slot>>>, kind: RejectionKind, reason: &str) {
-        self.end_with(ended, kind, reason);
+    pub(super) fn reject(&self, ended: Option<Ended<Arc<Slot>>>, rejection: Rejection) {
+        if let Some(ended) = ended {
+            self.end_with(&ended, rejection);
+        }
         self.pump();
     }
 
@@ -37,22 +39,22 @@ impl Run {
                 .emit(|| self.event(EventKind::RunCancelled { queued_count, cancelled_request_count }));
         }
         for ended in ended {
-            self.end_with(Some(ended), RejectionKind::Cancelled, reason);
+            self.end_with(&ended, cancelled(reason));
         }
         self.pump();
     }
 
     /// Rejects one.
-    pub(super) fn end_with(&self, ended: Option<Ended<Arc<Slot>>>, kind: RejectionKind, reason: &str) {
-        let Some(ended) = ended else { return };
-        ended.reply.end(Update::Rejected(Rejection { kind, reason: reason.to_owned() }));
-        self.ended(&ended, |call| EventKind::RequestRejected(call, kind));
+    pub(super) fn end_with(&self, ended: &Ended<Arc<Slot>>, rejection: Rejection) {
+        let kind = rejection.kind;
+        ended.reply.end(Update::Rejected(rejection));
+        self.ended(ended, |call| EventKind::RequestRejected(call, kind));
     }
 
     /// Answers one with a result.
-    pub(super) fn answer(&self, ended: Ended<Arc<Slot>>, result: Bytes, is_error: bool) {
+    pub(super) fn answer(&self, ended: &Ended<Arc<Slot>>, result: Bytes, is_error: bool) {
         ended.reply.end(Update::Result(result));
-        self.ended(&ended, |call| EventKind::RequestResolved(call, is_error));
+        self.ended(ended, |call| EventKind::RequestResolved(call, is_error));
     }
 
     fn ended(&self, ended: &Ended<Arc<Slot>>, kind: impl FnOnce(CallFields) -> EventKind) {

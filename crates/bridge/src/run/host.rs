@@ -3,7 +3,8 @@
 use std::sync::{Arc, PoisonError};
 
 use super::{NO_LONGER_PENDING, Progress, Run, Settlement};
-use crate::call::{CallId, HostResult, Rejection, RejectionKind};
+use crate::call::{CallId, HostResult, Rejection};
+use crate::calls::cancelled;
 use crate::json::RawJson;
 use crate::result;
 
@@ -25,7 +26,7 @@ impl Run {
     pub fn fail(&self, id: &CallId, rejection: Rejection) -> Settlement {
         let ended = self.lock().calls.end(id);
         let found = if ended.is_some() { Settlement::Delivered } else { Settlement::Unknown };
-        self.reject(ended, rejection.kind, &rejection.reason);
+        self.reject(ended, rejection);
         found
     }
 
@@ -33,7 +34,7 @@ impl Run {
     pub fn abort(&self, id: &CallId, reason: &str) -> Settlement {
         let ended = self.lock().calls.cancel(id, reason);
         let found = if ended.is_some() { Settlement::Delivered } else { Settlement::Unknown };
-        self.reject(ended, RejectionKind::Cancelled, reason);
+        self.reject(ended, cancelled(reason));
         found
     }
 
@@ -66,7 +67,7 @@ impl Run {
             state.calls.cancel_tool(tool, "the host removed the tool")
         };
         for ended in ended {
-            self.answer(ended, result::withdrawn_tool(real_name), true);
+            self.answer(&ended, result::withdrawn_tool(real_name), true);
         }
         self.pump();
     }

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Weak;
 
 use super::{CallSink, Inner, Run, State};
-use crate::call::{CallId, RejectionKind};
-use crate::calls::Order;
+use crate::call::CallId;
+use crate::calls::{Order, failed};
 
 /// Who takes the calls, and who is telling them.
 #[derive(Default)]
@@ -113,8 +113,12 @@ impl Run {
                     let started = catch_unwind(AssertUnwindSafe(|| sink.started(call)));
                     if let Err(reason) = started.unwrap_or_else(|_| Err("its handler broke off".to_owned())) {
                         let ended = self.lock().calls.not_started(&id);
-                        let reason = format!("the host could not take the call: {reason}");
-                        self.end_with(ended, RejectionKind::Error, &reason);
+                        if let Some(ended) = ended {
+                            self.end_with(
+                                &ended,
+                                failed(format!("the host could not take the call: {reason}")),
+                            );
+                        }
                     }
                 }
                 Order::Cancelled(id, reason) => {
@@ -146,7 +150,7 @@ impl Run {
 impl State {
     /// The sink, if it is there and there is something to tell it. Whoever took it must put it back.
     fn take_sink(&mut self) -> Option<(Box<dyn CallSink>, u64)> {
-        if self.hands.telling || !(self.calls.has_orders() || !self.calls.is_bound()) {
+        if self.hands.telling || (self.calls.is_bound() && !self.calls.has_orders()) {
             return None;
         }
         let sink = self.hands.sink.take()?;

@@ -95,9 +95,11 @@ impl Run {
         self.give_up(ended);
     }
 
-    /// The client ended its session: nobody is left whom its calls could be answered to.
+    /// The client ended its session: nobody is left whom its calls could be answered to, so none is.
     pub(crate) fn cancel_session(&self, session: u64, reason: &str) {
         let ended = self.lock().calls.cancel_session(session, reason);
-        self.reject_all(ended, reason);
+        for ended in ended {
+            self.give_up(Some(ended));
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod ends;
 mod guarded;
 mod handing;
+mod races;
 mod trial_21;
 
 use std::sync::atomic::AtomicBool;
@@ -41,7 +42,10 @@ struct Sink {
 }
 
 impl Sink {
-    fn boxed(told: &Told, on_start: impl FnMut(&HostCall) -> Result<(), String> + Send + 'static) -> Box<Self> {
+    fn boxed(
+        told: &Told,
+        on_start: impl FnMut(&HostCall) -> Result<(), String> + Send + 'static,
+    ) -> Box<Self> {
         Box::new(Self { told: told.clone(), on_start: Box::new(on_start) })
     }
 }

@@ -124,6 +124,16 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn no_other_text_is_a_host_of_ours(host in "[ -~]{0,40}|(127.0.0.1|localhost)[ -~]{0,8}|[ -~]{0,8}:4711") {
+            let ours = ["127.0.0.1:4711", "localhost:4711"].contains(&host.trim().to_ascii_lowercase().as_str());
+            let passes = http::HeaderValue::from_str(&host).is_ok()
+                && check("127.0.0.1:4711", "/x", &[("host", &host)]) == Ok(());
+            proptest::prop_assert!(ours || !passes, "{:?}", host);
+        }
+    }
+
     #[test]
     fn only_pages_of_this_machine_pass() {
         for (origin, fits) in [

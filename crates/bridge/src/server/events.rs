@@ -35,8 +35,8 @@ impl Events {
         if first.is_empty() {
             events.ready.push_back(Bytes::from_static(b": waiting\n\n"));
         }
-        for message in &first {
-            events.push(message);
+        for message in first {
+            events.push(&message);
         }
         events
     }

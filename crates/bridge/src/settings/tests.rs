@@ -1,5 +1,6 @@
 //! Tests of `settings`.
 
+mod changing;
 mod reading;
 mod writing;
 

@@ -159,3 +159,36 @@ async fn a_connection_that_has_called_may_be_silent_for_minutes() -> Result<()> 
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn rubbish_on_the_socket_ends_its_own_connection() -> Result<()> {
+    let rig = Rig::new().await?;
+    let session = rig.legacy().await?;
+    let good = session.post(&rig, &call(1, "pi__echo", &json!({"text": "x"})));
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    };
+    for _ in 0..300 {
+        let mut bytes = good.clone();
+        for _ in 0..=random() % 8 {
+            let at = usize::try_from(random())? % bytes.len();
+            match random() % 3 {
+                0 => bytes[at] = u8::try_from(random() % 256)?,
+                1 if bytes.len() > 1 => drop(bytes.remove(at)),
+                _ => bytes.truncate(at.max(1)),
+            }
+        }
+        let mut wire = Wire::open(rig.port).await?;
+        wire.send(&bytes).await?;
+        // What is answered is answered as HTTP; what is incomplete is left alone, and goes with its connection.
+        if let Ok(Ok(head)) = tokio::time::timeout(Duration::from_millis(5), wire.head()).await {
+            assert!((200..=431).contains(&head.status), "{}", head.status);
+        }
+    }
+    assert_eq!(rig.ask(&good).await?.status(), 200);
+    Ok(())
+}

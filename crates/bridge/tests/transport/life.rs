@@ -1,5 +1,7 @@
 //! When a listener opens and closes, and what its end leaves behind: nothing.
 
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -116,6 +118,53 @@ async fn a_bridge_that_is_dropped_leaves_no_port() -> Result<()> {
         tokio::task::yield_now().await;
     }
     anyhow::bail!("the port is still open")
+}
+
+/// Keeps what is logged.
+#[derive(Debug, Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn trial_23_the_token_is_in_no_log() -> Result<()> {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(move || writer.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let rig = Rig::new().await?;
+    let token = rig.path.split('/').nth(2).unwrap().to_owned();
+    let session = rig.legacy().await?;
+    session.ask(&rig, &call(1, "pi__echo", &json!({}))).await?;
+    session.ask(&rig, &call(2, "pi__nothing", &json!({}))).await?;
+    for broken in [
+        "Content-Length: x\r\n\r\n",
+        "Content-Length: 9\r\n\r\n{",
+        "Host: evil.example\r\n\r\n",
+        ": \r\n\r\n",
+    ] {
+        let mut wire = Wire::open(rig.port).await?;
+        wire.send(format!("POST {} HTTP/1.1\r\n{broken}", rig.path).as_bytes()).await?;
+        wire.answer().await.ok();
+    }
+    tracing::info!("the end of the log");
+    rig.run.dispose("over").await;
+    let log = String::from_utf8(log.0.lock().unwrap_or_else(PoisonError::into_inner).clone())?;
+    assert!(log.contains("the end of the log") && log.contains("a connection to the bridge ended"), "{log}");
+    assert!(!log.contains(&token) && !log.contains(Profile::PI.path_segment), "{log}");
+    Ok(())
 }
 
 #[tokio::test]

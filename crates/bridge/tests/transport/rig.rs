@@ -14,7 +14,7 @@ use crate::wire::{Answer, Wire, request};
 
 /// What the host is told.
 #[derive(Debug, PartialEq)]
-pub enum Told {
+pub(crate) enum Told {
     Start(HostCall),
     Cancelled(CallId, String),
 }
@@ -40,7 +40,7 @@ impl CallSink for Sink {
     }
 }
 
-pub fn tool(name: &str) -> HostTool {
+pub(crate) fn tool(name: &str) -> HostTool {
     HostTool {
         name: name.to_owned(),
         description: format!("does {name}"),
@@ -50,28 +50,28 @@ pub fn tool(name: &str) -> HostTool {
     }
 }
 
-pub fn snapshot(profile: &Profile, tools: Vec<HostTool>) -> Arc<Snapshot> {
+pub(crate) fn snapshot(profile: &Profile, tools: Vec<HostTool>) -> Arc<Snapshot> {
     let active = tools.iter().map(|tool| tool.name.clone()).collect();
     let options = SurfaceOptions { enabled: true, ..SurfaceOptions::default() };
     Arc::new(Snapshot::take(profile, &options, &HostTools { all: tools, active }))
 }
 
 /// One bridge, one run of it, and the host's side.
-pub struct Rig {
-    pub bridge: Bridge,
-    pub run: Run,
-    pub port: u16,
-    pub path: String,
-    pub told: mpsc::Receiver<Told>,
+pub(crate) struct Rig {
+    pub(crate) bridge: Bridge,
+    pub(crate) run: Run,
+    pub(crate) port: u16,
+    pub(crate) path: String,
+    pub(crate) told: mpsc::Receiver<Told>,
 }
 
 impl Rig {
     /// Tools `echo` and `slow`; `slow` waits for the test.
-    pub async fn new() -> Result<Self> {
+    pub(crate) async fn new() -> Result<Self> {
         Self::of(BridgeConfig::new(Profile::PI), vec![tool("echo"), tool("slow")]).await
     }
 
-    pub async fn of(config: BridgeConfig, tools: Vec<HostTool>) -> Result<Self> {
+    pub(crate) async fn of(config: BridgeConfig, tools: Vec<HostTool>) -> Result<Self> {
         let profile = config.profile;
         let bridge = Bridge::new(config);
         let run = bridge.open(snapshot(&profile, tools)).await?.context("nothing is exposed")?;
@@ -82,7 +82,7 @@ impl Rig {
     }
 
     /// The next call that the host is to run.
-    pub async fn started(&mut self) -> Result<HostCall> {
+    pub(crate) async fn started(&mut self) -> Result<HostCall> {
         match self.told.recv().await.context("the sink is gone")? {
             Told::Start(call) => Ok(call),
             Told::Cancelled(id, reason) => anyhow::bail!("{id} was cancelled: {reason}"),
@@ -90,7 +90,7 @@ impl Rig {
     }
 
     /// The next call that the host is to stop.
-    pub async fn cancelled(&mut self) -> Result<(CallId, String)> {
+    pub(crate) async fn cancelled(&mut self) -> Result<(CallId, String)> {
         match self.told.recv().await.context("the sink is gone")? {
             Told::Cancelled(id, reason) => Ok((id, reason)),
             Told::Start(call) => anyhow::bail!("{} was started", call.id),
@@ -98,7 +98,7 @@ impl Rig {
     }
 
     /// A request with these headers beside `Host`, `Content-Type` and `Accept`.
-    pub fn post(&self, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    pub(crate) fn post(&self, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
         let host = format!("127.0.0.1:{}", self.port);
         let mut all = vec![
             ("Host", host.as_str()),
@@ -110,14 +110,14 @@ impl Rig {
     }
 
     /// One request on a connection of its own.
-    pub async fn ask(&self, bytes: &[u8]) -> Result<Answer> {
+    pub(crate) async fn ask(&self, bytes: &[u8]) -> Result<Answer> {
         let mut wire = Wire::open(self.port).await?;
         wire.send(bytes).await?;
         wire.answer().await
     }
 
     /// A legacy session.
-    pub async fn legacy(&self) -> Result<Legacy> {
+    pub(crate) async fn legacy(&self) -> Result<Legacy> {
         let answer = self.ask(&self.post(&[], initialize("2025-11-25").to_string().as_bytes())).await?;
         let session = answer.head.header("mcp-session-id").context("no session")?.to_owned();
         let legacy = Legacy { session };
@@ -128,12 +128,12 @@ impl Rig {
     }
 
     /// A modern request.
-    pub fn modern(&self, message: &Value) -> Vec<u8> {
+    pub(crate) fn modern(&self, message: &Value) -> Vec<u8> {
         self.modern_with(message, &[])
     }
 
     /// The same with more headers.
-    pub fn modern_with(&self, message: &Value, more: &[(&str, &str)]) -> Vec<u8> {
+    pub(crate) fn modern_with(&self, message: &Value, more: &[(&str, &str)]) -> Vec<u8> {
         let method = message["method"].as_str().unwrap_or_default();
         let name = message["params"]["name"].as_str();
         let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
@@ -145,46 +145,46 @@ impl Rig {
 
 /// A legacy client with a session.
 #[derive(Debug, Clone)]
-pub struct Legacy {
-    pub session: String,
+pub(crate) struct Legacy {
+    pub(crate) session: String,
 }
 
 impl Legacy {
-    pub fn post(&self, rig: &Rig, message: &Value) -> Vec<u8> {
+    pub(crate) fn post(&self, rig: &Rig, message: &Value) -> Vec<u8> {
         let headers = [("Mcp-Session-Id", self.session.as_str()), ("MCP-Protocol-Version", "2025-11-25")];
         rig.post(&headers, message.to_string().as_bytes())
     }
 
-    pub async fn ask(&self, rig: &Rig, message: &Value) -> Result<Answer> {
+    pub(crate) async fn ask(&self, rig: &Rig, message: &Value) -> Result<Answer> {
         rig.ask(&self.post(rig, message)).await
     }
 }
 
 /// Port and path of a run's endpoint.
-pub fn address(run: &Run) -> Result<(u16, String)> {
+pub(crate) fn address(run: &Run) -> Result<(u16, String)> {
     let url = run.server().url.expose().to_owned();
     let rest = url.strip_prefix("http://127.0.0.1:").with_context(|| url.clone())?;
     let (port, path) = rest.split_once('/').context("no path")?;
     Ok((port.parse()?, format!("/{path}")))
 }
 
-pub fn initialize(version: &str) -> Value {
+pub(crate) fn initialize(version: &str) -> Value {
     let client = json!({"name": "test", "version": "1"});
     let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
 }
 
-pub fn list(id: u64) -> Value {
+pub(crate) fn list(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"})
 }
 
-pub fn call(id: u64, name: &str, arguments: &Value) -> Value {
+pub(crate) fn call(id: u64, name: &str, arguments: &Value) -> Value {
     let params = json!({"name": name, "arguments": arguments});
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
 /// A modern request of that method; `params` get the `_meta` that they need.
-pub fn modern(id: u64, method: &str, mut params: Value) -> Value {
+pub(crate) fn modern(id: u64, method: &str, mut params: Value) -> Value {
     let mut meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -200,6 +200,6 @@ pub fn modern(id: u64, method: &str, mut params: Value) -> Value {
 }
 
 /// The text of a call's result.
-pub fn text_of(answer: &Value) -> &str {
+pub(crate) fn text_of(answer: &Value) -> &str {
     answer["result"]["content"][0]["text"].as_str().unwrap_or_default()
 }

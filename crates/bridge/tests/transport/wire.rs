@@ -9,44 +9,44 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// What no answer takes longer than.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// The head of an answer.
 #[derive(Debug, Clone)]
-pub struct Head {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
 }
 
 impl Head {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    pub fn is_events(&self) -> bool {
+    pub(crate) fn is_events(&self) -> bool {
         self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
     }
 }
 
 /// A whole answer.
 #[derive(Debug, Clone)]
-pub struct Answer {
-    pub head: Head,
-    pub body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) head: Head,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
-    pub fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> u16 {
         self.head.status
     }
 
-    pub fn json(&self) -> Result<Value> {
+    pub(crate) fn json(&self) -> Result<Value> {
         serde_json::from_slice(&self.body)
             .with_context(|| format!("{} {}", self.head.status, String::from_utf8_lossy(&self.body)))
     }
 
     /// Whatever says why a request was refused.
-    pub fn reason(&self) -> Result<String> {
+    pub(crate) fn reason(&self) -> Result<String> {
         let error = &self.json()?["error"];
         let text = error.as_str().or_else(|| error["message"].as_str());
         Ok(text.with_context(|| format!("no text in {error}"))?.to_owned())
@@ -54,21 +54,18 @@ impl Answer {
 }
 
 /// A request as bytes. `Content-Length` is set where there is a body.
-pub fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
-    let mut text = format!("{method} {path} HTTP/1.1\r\n");
-    for (name, value) in headers {
-        text += &format!("{name}: {value}\r\n");
-    }
+pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let mut lines = vec![format!("{method} {path} HTTP/1.1")];
+    lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
     if !body.is_empty() {
-        text += &format!("Content-Length: {}\r\n", body.len());
+        lines.push(format!("Content-Length: {}", body.len()));
     }
-    text += "\r\n";
-    [text.as_bytes(), body].concat()
+    [lines.join("\r\n").as_bytes(), b"\r\n\r\n", body].concat()
 }
 
 /// One connection.
 #[derive(Debug)]
-pub struct Wire {
+pub(crate) struct Wire {
     stream: TcpStream,
     buffer: Vec<u8>,
     /// What is left of the chunk at hand; `None`: the body is over.
@@ -77,18 +74,18 @@ pub struct Wire {
 }
 
 impl Wire {
-    pub async fn open(port: u16) -> Result<Self> {
+    pub(crate) async fn open(port: u16) -> Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, buffer: Vec::new(), chunk: None, events: String::new() })
     }
 
-    pub async fn send(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<()> {
         Ok(self.stream.write_all(bytes).await?)
     }
 
     /// The other side has closed the connection, with or without a last word.
-    pub async fn is_closed(&mut self) -> Result<bool> {
+    pub(crate) async fn is_closed(&mut self) -> Result<bool> {
         let mut rest = [0; 1024];
         loop {
             match timeout(LONG, self.stream.read(&mut rest)).await? {
@@ -98,7 +95,7 @@ impl Wire {
         }
     }
 
-    pub async fn head(&mut self) -> Result<Head> {
+    pub(crate) async fn head(&mut self) -> Result<Head> {
         let end = loop {
             if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
                 break end;
@@ -117,7 +114,7 @@ impl Wire {
     }
 
     /// The next answer, whole.
-    pub async fn answer(&mut self) -> Result<Answer> {
+    pub(crate) async fn answer(&mut self) -> Result<Answer> {
         let head = self.head().await?;
         let mut body = Vec::new();
         if let Some(length) = head.header("content-length") {
@@ -135,7 +132,7 @@ impl Wire {
     }
 
     /// The next message of an event stream; `None`: it has ended. Comments are counted and passed over.
-    pub async fn event(&mut self) -> Result<Option<Value>> {
+    pub(crate) async fn event(&mut self) -> Result<Option<Value>> {
         loop {
             match self.block().await? {
                 None => return Ok(None),
@@ -149,11 +146,11 @@ impl Wire {
     }
 
     /// What stands before the next empty line of an event stream.
-    pub async fn block(&mut self) -> Result<Option<String>> {
+    pub(crate) async fn block(&mut self) -> Result<Option<String>> {
         loop {
             if let Some((block, rest)) = self.events.split_once("\n\n") {
-                let block = block.to_owned();
-                self.events = rest.to_owned();
+                let (block, rest) = (block.to_owned(), rest.to_owned());
+                self.events = rest;
                 return Ok(Some(block));
             }
             match self.piece().await? {
@@ -187,12 +184,12 @@ impl Wire {
     }
 
     async fn more(&mut self) -> Result<()> {
-        let mut piece = [0; 16 << 10];
-        let read = timeout(LONG, self.stream.read(&mut piece)).await.context("no answer in time")??;
+        self.buffer.reserve(16 << 10);
+        let read =
+            timeout(LONG, self.stream.read_buf(&mut self.buffer)).await.context("no answer in time")??;
         if read == 0 {
             bail!("the connection was closed after {:?}", String::from_utf8_lossy(&self.buffer));
         }
-        self.buffer.extend_from_slice(&piece[..read]);
         Ok(())
     }
 }

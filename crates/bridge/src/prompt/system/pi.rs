@@ -91,7 +91,9 @@ fn tagged(lines: &[&str]) -> Vec<Range<usize>> {
     let rules =
         element(lines, "rules", from).filter(|rules| line_at(lines, rules.start + 1).starts_with("- "));
     let from = rules.as_ref().map_or(from, |rules| rules.end);
-    let docs = element(lines, "docs", from).filter(|docs| is_documentation(line_at(lines, docs.start + 1)));
+    let docs = element(lines, "docs", from).filter(|docs| {
+        is_documentation(line_at(lines, docs.start + 1)) && bullets(lines, docs.start + 2) == docs.end - 1
+    });
     let follows = |one: &Option<Range<usize>>, other: &Option<Range<usize>>| match (one, other) {
         (Some(one), Some(other)) => skip_blank(lines, one.end) == other.start,
         _ => false,
@@ -103,9 +105,9 @@ fn tagged(lines: &[&str]) -> Vec<Range<usize>> {
 
 /// An element: its opening tag alone in a line, to its closing tag alone in a line.
 fn element(lines: &[&str], name: &str, from: usize) -> Option<Range<usize>> {
-    let rest = lines.get(from..)?;
-    let start = from + first(rest, |line| line == format!("<{name}>"));
-    let length = first(lines.get(start..)?, |line| line == format!("</{name}>"));
+    let (opening, closing) = (format!("<{name}>"), format!("</{name}>"));
+    let start = from + first(lines.get(from..)?, |line| line == opening);
+    let length = first(lines.get(start..)?, |line| line == closing);
     (start + length < lines.len()).then_some(start..start + length + 1)
 }
 

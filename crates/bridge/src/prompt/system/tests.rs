@@ -1,5 +1,7 @@
 //! What of a host's system prompt goes to the agent.
 
+mod properties;
+
 use super::*;
 use crate::skills::{Skill, SkillList};
 

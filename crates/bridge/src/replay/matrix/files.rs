@@ -28,7 +28,7 @@ impl Matrix<'_> {
         }
         if call.outcome.failed {
             let text = self.error(call);
-            return (self.native(call, "read", args, "", text.clone()), text);
+            return (self.native(call, "read", &args, "", text.clone()), text);
         }
         let reported = call.outcome.text_of(&CONTENT).map(|text| (text.to_owned(), "", true));
         let local = || {
@@ -38,11 +38,11 @@ impl Matrix<'_> {
         };
         let Some((content, note, whole)) = reported.or_else(local) else {
             let text = "[the agent reported no content]".to_owned();
-            return (self.native(call, "read", args, &path, text.clone()), text);
+            return (self.native(call, "read", &args, &path, text.clone()), text);
         };
         let shown = |limit: Limit| format!("{note}{}", self.part_of_file(call, &content, whole, limit));
         let (text, brief) = (shown(READ_CARD), shown(READ_TRACE));
-        (self.native(call, "read", args, &path, text), brief)
+        (self.native(call, "read", &args, &path, text), brief)
     }
 
     /// So many lines, and a hint where to read on.
@@ -106,7 +106,7 @@ impl Matrix<'_> {
         let change = change.unwrap_or_else(|| diff::of_texts(old, new));
         let text = if call.outcome.failed { self.error(call) } else { self.block(&change.text) };
         let args = json!({"path": path, "oldText": old, "newText": new});
-        let mut card = self.native(call, "edit", args, &counts(&change, path), text);
+        let mut card = self.native(call, "edit", &args, &counts(&change, path), text);
         card.details = Some(Details::NativeEdit {
             path: path.to_owned(),
             diff: limits::block(self.scrubber, &change.text, DIFF),
@@ -141,7 +141,7 @@ impl Matrix<'_> {
             let summary = format!("{path} ({})", limits::plural(lines, "line"));
             let text = if call.outcome.failed { self.error(call) } else { format!("wrote {summary}") };
             let args = json!({"path": path, "content": self.block(content)});
-            let mut card = self.native(call, "write", args, &summary, text);
+            let mut card = self.native(call, "write", &args, &summary, text);
             let coloured = content.len() <= COLOURED * 4 && content.chars().count() <= COLOURED;
             card.details = Some(Details::NativeWrite { path: path.clone(), lines, coloured });
             return card;

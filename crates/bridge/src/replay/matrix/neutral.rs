@@ -29,12 +29,9 @@ impl Matrix<'_> {
             ToolKind::Todos => said.text = todos(call),
             ToolKind::Plan => {
                 let names = ["plan", "overview", "content", "text"];
-                said.text = lenient::text(&call.args, &names)
-                    .or(call.outcome.text.as_deref())
-                    .unwrap_or_default()
-                    .to_owned();
+                let plan = lenient::text(&call.args, &names).or(call.outcome.text.as_deref());
+                plan.unwrap_or_default().clone_into(&mut said.text);
             }
-            ToolKind::Task => said.text = text(call),
             ToolKind::Image => self.image(call, &mut said),
             ToolKind::WebSearch | ToolKind::WebFetch => {
                 said.text = text(call);

@@ -13,12 +13,8 @@ impl Matrix<'_> {
     pub(super) fn grep(&self, call: &Call) -> Card {
         let pattern = lenient::text(&call.args, &["pattern", "regex", "query"]).unwrap_or_default();
         let mut args = json!({"pattern": self.label(pattern)});
-        self.add(&mut args, "path", self.path(call));
-        self.add(
-            &mut args,
-            "glob",
-            lenient::text(&call.args, &["glob", "include"]).map(|glob| self.label(glob)),
-        );
+        add(&mut args, "path", self.path(call));
+        add(&mut args, "glob", lenient::text(&call.args, &["glob", "include"]).map(|glob| self.label(glob)));
         let insensitive = ["caseInsensitive", "-i", "ignoreCase"]
             .iter()
             .any(|name| call.args.get(*name) == Some(&true.into()));
@@ -27,10 +23,10 @@ impl Matrix<'_> {
         }
         if call.outcome.failed {
             let text = self.error(call);
-            return self.native(call, "grep", args, "", text);
+            return self.native(call, "grep", &args, "", text);
         }
         let mut found = Found::default();
-        found.look(&Value::Object(call.outcome.value.clone()), self, 0);
+        found.look(&call.outcome.value, self, 0);
         let text = match call.outcome.text_of(&["content", "output", "results"]) {
             Some(text) if found.items.is_empty() && !text.trim().is_empty() => text.to_owned(),
             _ if found.total == 0 => "no matches".to_owned(),
@@ -45,7 +41,7 @@ impl Matrix<'_> {
             many => format!("{pattern}: {many} matches"),
         };
         let text = self.block(&text);
-        self.native(call, "grep", args, &summary, text)
+        self.native(call, "grep", &args, &summary, text)
     }
 
     pub(super) fn glob(&self, call: &Call) -> Card {
@@ -53,10 +49,10 @@ impl Matrix<'_> {
         let pattern = lenient::text(&call.args, &names).unwrap_or_default();
         let mut args = json!({"pattern": self.label(pattern)});
         let folder = lenient::text(&call.args, &["targetDirectory", "target_directory", "path"]);
-        self.add(&mut args, "path", folder.map(|path| self.label(&limits::relative(self.cwd, path))));
+        add(&mut args, "path", folder.map(|path| self.label(&limits::relative(self.cwd, path))));
         if call.outcome.failed {
             let text = self.error(call);
-            return self.native(call, "find", args, "", text);
+            return self.native(call, "find", &args, "", text);
         }
         let value = &call.outcome.value;
         let files = value.get("files").or_else(|| value.get("paths")).and_then(Value::as_array);
@@ -71,7 +67,7 @@ impl Matrix<'_> {
             _ => limits::list(&files, total),
         };
         let text = self.block(&text);
-        self.native(call, "find", args, &format!("{pattern}: {}", limits::plural(total, "file")), text)
+        self.native(call, "find", &args, &format!("{pattern}: {}", limits::plural(total, "file")), text)
     }
 
     pub(super) fn ls(&self, call: &Call) -> Card {
@@ -79,7 +75,7 @@ impl Matrix<'_> {
         let args = json!({"path": path});
         if call.outcome.failed {
             let text = self.error(call);
-            return self.native(call, "ls", args, "", text);
+            return self.native(call, "ls", &args, "", text);
         }
         let value = &call.outcome.value;
         let mut tree = Tree::default();
@@ -89,7 +85,7 @@ impl Matrix<'_> {
             let entries =
                 ["entries", "files", "children"].iter().find_map(|name| value.get(*name)?.as_array());
             for entry in entries.into_iter().flatten() {
-                tree.add(0, entry_name(entry));
+                tree.add(0, &entry_name(entry));
             }
         }
         let text = match call.outcome.text_of(&["output", "content", "listing"]) {
@@ -98,19 +94,19 @@ impl Matrix<'_> {
             _ => limits::list(&tree.lines, tree.total),
         };
         let text = self.block(&text);
-        self.native(call, "ls", args, &path, text)
-    }
-
-    fn add(&self, args: &mut Value, name: &str, value: Option<String>) {
-        if let (Some(value), Some(map)) = (value, args.as_object_mut()) {
-            map.insert(name.to_owned(), value.into());
-        }
+        self.native(call, "ls", &args, &path, text)
     }
 
     /// A path, or an object with one.
     fn item(&self, item: &Value) -> Option<String> {
         let path = item.as_str().or_else(|| lenient::text(item.as_object()?, &["path", "file", "name"]))?;
         Some(self.label(&limits::relative(self.cwd, path)))
+    }
+}
+
+fn add(args: &mut Value, name: &str, value: Option<String>) {
+    if let (Some(value), Some(map)) = (value, args.as_object_mut()) {
+        map.insert(name.to_owned(), value.into());
     }
 }
 
@@ -123,16 +119,18 @@ struct Found {
 }
 
 impl Found {
-    fn look(&mut self, value: &Value, matrix: &Matrix<'_>, depth: usize) {
-        let Some(map) = value.as_object().filter(|_| depth < 6) else { return };
+    fn look(&mut self, map: &Map<String, Value>, matrix: &Matrix<'_>, depth: usize) {
+        if depth > 5 {
+            return;
+        }
         if let Some(workspaces) = map.get("workspaceResults").and_then(Value::as_object) {
-            for workspace in workspaces.values() {
+            for workspace in workspaces.values().filter_map(Value::as_object) {
                 self.look(workspace, matrix, depth + 1);
             }
             return;
         }
         for name in ["content", "files", "count"] {
-            if let Some(inner) = map.get(name).filter(|inner| inner.is_object()) {
+            if let Some(inner) = map.get(name).and_then(Value::as_object) {
                 self.look(inner, matrix, depth + 1);
             }
         }
@@ -199,17 +197,17 @@ impl Tree {
     fn folder(&mut self, folder: &Map<String, Value>, depth: usize) {
         let list = |name: &str| folder.get(name).and_then(Value::as_array).into_iter().flatten();
         for inner in list("childrenDirs") {
-            self.add(depth, entry_name(inner) + "/");
+            self.add(depth, &(entry_name(inner) + "/"));
             if let Some(inner) = inner.as_object().filter(|_| depth < DEEP) {
                 self.folder(inner, depth + 1);
             }
         }
         for file in list("childrenFiles") {
-            self.add(depth, entry_name(file));
+            self.add(depth, &entry_name(file));
         }
     }
 
-    fn add(&mut self, depth: usize, name: String) {
+    fn add(&mut self, depth: usize, name: &str) {
         self.total += 1;
         if self.lines.len() < ITEMS {
             self.lines.push(format!("{}{name}", "  ".repeat(depth)));

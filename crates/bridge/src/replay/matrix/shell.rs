@@ -23,33 +23,34 @@ impl Matrix<'_> {
         if let (Some(ms), Some(map)) = (timeout, args.as_object_mut()) {
             map.insert("timeout".to_owned(), seconds(ms));
         }
-        let mut output = self.block(&output(call).or(streamed.map(str::to_owned)).unwrap_or_default());
+        let output = output(call).or(streamed.map(str::to_owned)).unwrap_or_default();
         let ran_out = timeout.zip(took).is_some_and(|(timeout, took)| took >= timeout);
         let failed = call.outcome.failed || ran_out || exit.is_some_and(|code| code != 0.0);
         let why = match (timeout.filter(|_| ran_out), exit.filter(|code| *code != 0.0)) {
             (Some(ms), _) => Some(format!("timed out after {} s", seconds(ms))),
             (None, Some(code)) => Some(format!("exit code {code}")),
-            (None, None) if failed && output.is_empty() => Some(self.error(call)),
+            (None, None) if failed && output.trim().is_empty() => Some(self.error(call)),
             (None, None) if failed => {
-                let error = limits::label(self.scrubber, &call.outcome.error, limits::LABEL);
-                Some(if error.is_empty() || output.contains(&error) {
-                    "the command failed".to_owned()
-                } else {
-                    error
-                })
+                let error = self.label(&call.outcome.error);
+                let is_told = error.is_empty() || output.contains(&call.outcome.error);
+                Some(if is_told { "the command failed".to_owned() } else { error })
             }
             (None, None) => None,
         };
-        if let Some(why) = why {
-            let limit =
-                limits::Limit { lines: limits::TRANSCRIPT.lines - 2, chars: limits::TRANSCRIPT.chars - 400 };
-            output = limits::block(self.scrubber, &output, limit);
-            output = if output.is_empty() { why } else { format!("{output}\n\n{why}") };
-            output = self.block(&output);
-        } else if output.is_empty() {
-            "(no output)".clone_into(&mut output);
-        }
-        let mut card = self.native(call, "bash", args, command.unwrap_or_default(), output);
+        let room = why.as_ref().map_or(0, |why| why.chars().count() + 2);
+        let lines = why.as_ref().map_or(0, |why| why.lines().count() + 1);
+        let limit = limits::Limit {
+            chars: self.limit.chars.saturating_sub(room),
+            lines: self.limit.lines.saturating_sub(lines),
+        };
+        let output = limits::block(self.scrubber, &output, limit);
+        let output = match (output.is_empty(), why) {
+            (true, Some(why)) => why,
+            (true, None) => "(no output)".to_owned(),
+            (false, Some(why)) => format!("{output}\n\n{why}"),
+            (false, None) => output,
+        };
+        let mut card = self.native(call, "bash", &args, command.unwrap_or_default(), output);
         card.is_error = failed;
         if failed {
             card.summary.clear();

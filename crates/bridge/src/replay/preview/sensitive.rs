@@ -61,7 +61,7 @@ pub(super) fn is_sensitive(name: &str) -> bool {
         || name.starts_with(".env.")
         || name.starts_with(".env-")
         || name.starts_with(".env_")
-        || name.ends_with(".env")
+        || name.rsplit_once('.').is_some_and(|(_, ending)| ending == "env")
         || name.contains("credential")
         || name.starts_with("secrets.")
         || name.starts_with("secret.")

@@ -86,7 +86,7 @@ fn an_image_is_shown_by_its_bytes_and_not_its_name() {
     assert!(matches!(image(&Disk, &cwd, "a.txt"), Some(CardBlock::Image { mime_type: "image/png", .. })));
     assert_eq!(image(&Disk, &cwd, "b.png"), None);
     let large = fs::File::create(cwd.join("large.png")).unwrap();
-    std::io::Write::write_all(&mut &large, b"\x89PNG").unwrap();
+    io::Write::write_all(&mut &large, b"\x89PNG").unwrap();
     large.set_len(IMAGE_BYTES as u64 + 1).unwrap();
     assert_eq!(image(&Disk, &cwd, "large.png"), None);
 }

@@ -60,8 +60,8 @@ impl Shown {
             }
         }
         if shown.path.is_none() {
-            let paths = list(members, "locations").into_iter();
-            shown.path = paths.filter_map(|place| Some(place.get("path")?.as_str()?.to_owned())).next();
+            let places = list(members, "locations");
+            shown.path = places.iter().find_map(|place| Some(place.get("path")?.as_str()?.to_owned()));
         }
         shown
     }

@@ -83,6 +83,21 @@ async fn a_new_file_is_private_and_readable() {
 }
 
 #[tokio::test]
+async fn what_changes_nothing_makes_no_file() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("s.json");
+    write(&path, &[remove("tools.bridge.enabled")]).await;
+    write(&path, &[]).await;
+    assert_eq!(names(&folder), Vec::<String>::new());
+    // A file that is written the way this one writes has its time as before, too.
+    write(&path, &[set("local.sandbox", "true")]).await;
+    let written = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+    let before = written(&path);
+    write(&path, &[set("local.sandbox", "true"), remove("local.resume")]).await;
+    assert_eq!(written(&path), before);
+}
+
+#[tokio::test]
 async fn statement_49_what_nobody_knows_survives_byte_for_byte() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("s.json");
@@ -238,12 +253,13 @@ async fn statement_49_many_writers_lose_nothing() {
 }
 
 #[tokio::test]
-#[ignore = "the other process of the next test, which says where to write"]
+#[ignore = "the other process of the next test, in whose directory the file is"]
 async fn another_process() {
-    let path = std::env::var_os("TOOLWAY_TEST_SETTINGS").unwrap();
-    let name = std::env::var("TOOLWAY_TEST_MODEL").unwrap();
+    let path = Path::new("s.json");
+    assert!(path.exists());
     for number in 0..5 {
-        write(Path::new(&path), &[set(&format!("models.fastDefaults.{name}.{number}"), "true")]).await;
+        let name = format!("models.fastDefaults.{}.{number}", std::process::id());
+        write(path, &[set(&name, "true")]).await;
     }
 }
 
@@ -252,18 +268,15 @@ async fn lesson_39_two_processes_lose_nothing_of_each_other_or_of_others() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("s.json");
     fs::write(&path, r#"{"foreign": [1, 2.50]}"#).unwrap();
-    let this = std::env::current_exe().unwrap();
-    let name = "settings::tests::writing::another_process";
-    let start = |model: &str| {
-        std::process::Command::new(&this)
-            .args(["--ignored", "--exact", name])
-            .env("TOOLWAY_TEST_SETTINGS", &path)
-            .env("TOOLWAY_TEST_MODEL", model)
+    let start = || {
+        std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "settings::tests::writing::another_process"])
+            .current_dir(folder.path())
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap()
     };
-    let mut children = [start("one"), start("two")];
+    let mut children = [start(), start()];
     for number in 0..5 {
         write(&path, &[set(&format!("models.fastDefaults.here.{number}"), "false")]).await;
     }

@@ -81,6 +81,26 @@ async fn only_a_listed_name_is_a_name() {
     assert!(given.contains("# swim"), "what surrounds a name is trimmed");
 }
 
+proptest::proptest! {
+    #[test]
+    fn no_text_but_a_listed_name_reads_anything(
+        parts in proptest::collection::vec(
+            proptest::sample::select(vec!["..", "/", "swim", "\\", "\0", "SKILL.md", " ", "%2e", "~", "Swim", "ѕ", "outside", "."]),
+            0..6,
+        )
+    ) {
+        let (_shelf, list) = shelf();
+        let name = parts.concat();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let answer = runtime.block_on(activate(&list, &named(&name)));
+        match answer {
+            Ok(given) => proptest::prop_assert!(name.trim() == "swim" && given.text.contains("# swim")),
+            Err(SkillError::File { .. }) => proptest::prop_assert!(false, "{name:?} reached a file"),
+            Err(error) => proptest::prop_assert!(!error.to_string().contains(SECRET)),
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_file_that_is_a_link_out_of_the_folder_is_refused() {
     let (shelf, list) = shelf();
