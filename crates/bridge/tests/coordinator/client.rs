@@ -53,11 +53,11 @@ impl Client {
     /// The one message of the answer, from a body of JSON or of events.
     async fn ask(&self, message: &Value) -> Result<Value> {
         let answer = self.send(message).await?;
-        let json = answer.lines().filter_map(|line| {
+        let mut json = answer.lines().filter_map(|line| {
             let line = line.strip_prefix("data: ").unwrap_or(line);
             line.starts_with('{').then_some(line)
         });
-        Ok(serde_json::from_str(json.last().with_context(|| answer.clone())?)?)
+        Ok(serde_json::from_str(json.next_back().with_context(|| answer.clone())?)?)
     }
 
     /// One request on a connection of its own; the answer with its head, as it came.
