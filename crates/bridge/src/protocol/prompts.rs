@@ -166,9 +166,10 @@ impl Connection {
                 Section::TailGuard => tail_guard(&input, false),
                 Section::IncrementalTailGuard => tail_guard(&input, true),
                 Section::Skills => ground.catalogue.as_ref().map(Catalogue::text).unwrap_or_default(),
-                Section::System => {
-                    system.as_ref().map(|system| ground.system(system, &instruction_files)).unwrap_or_default()
-                }
+                Section::System => system
+                    .as_ref()
+                    .map(|system| ground.system(system, &instruction_files))
+                    .unwrap_or_default(),
             }
         })?;
         Reply::now(SectionShown { text })

@@ -28,7 +28,11 @@ fn what_is_no_request_is_answered_and_the_session_goes_on() -> Result<()> {
         ("{\"id\":70,\"method\":\"run/open\"}", json!(70), -32600),
         ("{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"run/never\"}", json!("x"), -32601),
         ("{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"tools/declare\"}", Value::Null, -32602),
-        ("{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"run/close\",\"params\":{\"run\":\"r\"}}", json!(1.5), -32001),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"run/close\",\"params\":{\"run\":\"r\"}}",
+            json!(1.5),
+            -32001,
+        ),
         ("{\"jsonrpc\":\"2.0\",\"id\":71,\"result\":{}}", Value::Null, -32600),
     ] {
         host.client.send_uncaptured(format!("{line}\n").as_bytes())?;
@@ -48,7 +52,8 @@ fn what_is_no_request_is_answered_and_the_session_goes_on() -> Result<()> {
 #[test]
 fn a_wrong_field_is_named() -> Result<()> {
     let mut host = Host::start("host")?;
-    let error = host.refused("tools/declare", json!({"tools": [{"name": "a"}, {"name": "b", "guidelines": "x"}]}))?;
+    let error =
+        host.refused("tools/declare", json!({"tools": [{"name": "a"}, {"name": "b", "guidelines": "x"}]}))?;
     assert_eq!(error["data"]["field"], "tools[1].guidelines");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("expected a sequence")), "{error}");
     let error = host.refused("run/open", json!({"calls": "sometimes"}))?;
@@ -117,7 +122,10 @@ fn a_host_that_floods_is_served_in_order() -> Result<()> {
     host.client.send_uncaptured(flood.as_bytes())?;
     for n in 0..many {
         let line = host.client.next_line(SOON)?.unwrap_or_default();
-        assert!(line.windows(8).any(|part| part.starts_with(format!("f{n}\"").as_bytes())) || n > 99_999, "{n}");
+        assert!(
+            line.windows(8).any(|part| part.starts_with(format!("f{n}\"").as_bytes())) || n > 99_999,
+            "{n}"
+        );
     }
     let peak = peak_memory(host.client.pid()).unwrap_or(u64::MAX);
     assert!(peak < 64 << 20, "{peak} bytes");

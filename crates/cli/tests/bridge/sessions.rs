@@ -71,9 +71,7 @@ fn prompts_go_on_until_something_forces_a_new_agent() -> Result<()> {
     host.declare(&["todo"])?;
     let run = host.open(json!({}))?;
     let user = |text: &str| json!({"role": "user", "content": text});
-    let ask = |messages: serde_json::Value, system: &str| {
-        json!({"run": run.id, "system": {"text": system}, "messages": messages, "agent": {"model": "m"}})
-    };
+    let ask = |messages: serde_json::Value, system: &str| json!({"run": run.id, "system": {"text": system}, "messages": messages, "agent": {"model": "m"}});
     let first = host.ask("prompt/next", ask(json!([user("hello")]), "Be brief."))?;
     assert_eq!((&first["kind"], &first["newAgent"]), (&json!("bootstrap"), &json!(false)));
     let text = first["text"].as_str().unwrap_or_default();
