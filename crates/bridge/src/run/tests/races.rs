@@ -32,6 +32,30 @@ struct Seen {
 const CLIENTS: u64 = 3;
 const CALLS: u64 = 400;
 
+/// Ends what it was told to run, in one way or another. Gives the calls to which it gave an end of its own.
+fn host(run: &Run, to_do: &Mutex<Vec<CallId>>, clients: &AtomicU64) -> BTreeSet<CallId> {
+    let mut ended = BTreeSet::new();
+    let mut turn = 0u32;
+    while clients.load(Ordering::SeqCst) > 0 {
+        let Some(id) = to_do.lock().unwrap().pop() else {
+            std::thread::yield_now();
+            continue;
+        };
+        turn += 1;
+        let why = Rejection { kind: RejectionKind::Error, reason: "no".to_owned() };
+        let (found, own) = match turn % 4 {
+            0 => (run.abort(&id, "stop"), false),
+            1 => (run.fail(&id, why), true),
+            _ => (run.settle(&id, HostResult::text("ok")), true),
+        };
+        if found == Settlement::Delivered && own {
+            assert!(ended.insert(id.clone()));
+        }
+        assert_eq!(run.settle(&id, HostResult::text("twice")), Settlement::Unknown);
+    }
+    ended
+}
+
 #[tokio::test]
 async fn every_call_is_answered_once_whoever_is_faster() {
     for round in 0..10 {
@@ -72,29 +96,8 @@ async fn every_call_is_answered_once_whoever_is_faster() {
                 }
                 run.bind(Box::new(registrar));
             });
-            let host = log.clone();
-            let hosts = scope.spawn(move || {
-                let mut ended = BTreeSet::new();
-                let mut turn = 0u32;
-                while clients.load(Ordering::SeqCst) > 0 {
-                    let Some(id) = host.to_do.lock().unwrap().pop() else {
-                        std::thread::yield_now();
-                        continue;
-                    };
-                    turn += 1;
-                    let why = Rejection { kind: RejectionKind::Error, reason: "no".to_owned() };
-                    let (found, own) = match turn % 4 {
-                        0 => (run.abort(&id, "stop"), false),
-                        1 => (run.fail(&id, why), true),
-                        _ => (run.settle(&id, HostResult::text("ok")), true),
-                    };
-                    if found == Settlement::Delivered && own {
-                        assert!(ended.insert(id.clone()));
-                    }
-                    assert_eq!(run.settle(&id, HostResult::text("twice")), Settlement::Unknown);
-                }
-                ended
-            });
+            let to_do = Arc::clone(&log.to_do);
+            let hosts = scope.spawn(move || host(run, &to_do, clients));
             let seen: Vec<Seen> = callers.into_iter().map(|caller| caller.join().unwrap()).collect();
             (seen, hosts.join().unwrap())
         });
