@@ -43,8 +43,7 @@ impl Connection {
                 called: facts.called > 0,
             }
         });
-        let diagnostics: Vec<String> =
-            spoken.diagnostics.last().iter().map(Event::to_json).collect();
+        let diagnostics: Vec<String> = spoken.diagnostics.last().iter().map(Event::to_json).collect();
         let Surface { settings, warnings, raw_warnings, deadlines, snapshot, .. } = &surface;
         let text = report(&ReportInput {
             profile: &spoken.profile,

@@ -121,11 +121,7 @@ pub(super) fn deadlines(settings: &Settings) -> (Deadlines, Vec<String>) {
 
 pub(super) fn deadlines_shown(deadlines: &Deadlines) -> DeadlinesShown {
     let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    DeadlinesShown {
-        tool: ms(deadlines.tool),
-        bridge: ms(deadlines.bridge),
-        connect: ms(deadlines.connect),
-    }
+    DeadlinesShown { tool: ms(deadlines.tool), bridge: ms(deadlines.bridge), connect: ms(deadlines.connect) }
 }
 
 impl Connection {

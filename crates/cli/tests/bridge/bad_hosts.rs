@@ -115,17 +115,20 @@ fn a_host_that_floods_is_served_in_order() -> Result<()> {
     let many = 20_000;
     let mut flood = String::new();
     for n in 0..many {
-        flood.push_str(&format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":\"f{n}\",\"method\":\"call/admit\",\"params\":{{\"call\":\"x{n}\"}}}}\n"
-        ));
+        let admit =
+            json!({"jsonrpc": "2.0", "id": format!("f{n}"), "method": "call/admit", "params": {"call": "x"}});
+        flood.extend([
+            admit.to_string(),
+            "
+"
+            .to_owned(),
+        ]);
     }
     host.client.send_uncaptured(flood.as_bytes())?;
     for n in 0..many {
         let line = host.client.next_line(SOON)?.unwrap_or_default();
-        assert!(
-            line.windows(8).any(|part| part.starts_with(format!("f{n}\"").as_bytes())) || n > 99_999,
-            "{n}"
-        );
+        let answer: Value = serde_json::from_slice(&line)?;
+        assert_eq!(answer["id"], format!("f{n}"));
     }
     let peak = peak_memory(host.client.pid()).unwrap_or(u64::MAX);
     assert!(peak < 64 << 20, "{peak} bytes");
@@ -142,7 +145,7 @@ fn a_host_that_does_not_read_is_not_read_from_either_and_loses_nothing() -> Resu
     let many = 20_000;
     let flood: String = (0..many).map(report).collect();
     host.client.send_uncaptured(flood.as_bytes())?;
-    host.client.settle(Duration::from_secs(60))?;
+    host.client.settle(Duration::from_mins(1))?;
     let peak = peak_memory(host.client.pid()).unwrap_or(u64::MAX);
     assert!(peak < 96 << 20, "{peak} bytes");
     host.client.read_on();

@@ -152,7 +152,7 @@ fn a_result_over_the_limit_is_saved_whole_and_previewed() -> Result<()> {
     let mut host = Host::silent_with(house, &options)?;
     host.ask("initialize", json!({"protocolVersion": 1, "host": {"name": "h"}, "profile": "host"}))?;
     let (_, agent) = host.with_agent(&["log"])?;
-    let long: String = (0..5000).map(|n| format!("line {n}\n")).collect();
+    let long: String = (0..5000).flat_map(|n| ["line ".to_owned(), n.to_string(), "\n".to_owned()]).collect();
     let pending = agent.call_later(1, "host__log", &json!({}));
     let call = host.call()?;
     assert!(host.answer(&call, &long)?);

@@ -80,6 +80,7 @@ impl Host {
     }
 
     /// Sends a request; gives its id.
+    #[expect(clippy::needless_pass_by_value, reason = "what is sent is written where it is sent")]
     pub(crate) fn send(&mut self, method: &str, params: Value) -> Result<u64> {
         self.last += 1;
         self.client.send(

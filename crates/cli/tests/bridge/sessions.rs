@@ -7,7 +7,7 @@ use crate::agent::Agent;
 use crate::host::Host;
 
 #[test]
-fn a_child_session_ends_without_touching_its_parents_calls() -> Result<()> {
+fn statement_33_a_child_session_ends_without_touching_its_parents_calls() -> Result<()> {
     let mut host = Host::start("host")?;
     let (_, agent) = host.with_agent(&["delegate"])?;
     let parent = agent.call_later(1, "host__delegate", &json!({}));

@@ -151,3 +151,25 @@ fn runs_open_while_the_host_declares_and_each_has_what_stood_before_it() -> Resu
     }
     Ok(())
 }
+
+#[test]
+fn statement_16_a_tool_that_comes_later_is_for_the_next_agent() -> Result<()> {
+    let mut host = Host::start("pi")?;
+    let (run, agent) = host.with_agent(&["first"])?;
+    let ask = |run: &str| json!({"run": run, "messages": [{"role": "user", "content": "go"}]});
+    let prompt = host.ask("prompt/next", ask(&run.id))?;
+    host.ask("prompt/sent", json!({"ticket": prompt["ticket"]}))?;
+    assert_eq!(host.ask("prompt/next", ask(&run.id))?["kind"], "incremental");
+    host.declare(&["first", "second"])?;
+    assert_eq!(agent.tools()?, ["pi__first"]);
+    let prompt = host.ask("prompt/next", ask(&run.id))?;
+    assert_eq!((&prompt["kind"], &prompt["newAgent"]), (&json!("bootstrap"), &json!(true)));
+    assert_eq!(prompt["reason"], "what the bridge exposes changed");
+    let next = host.open(json!({}))?;
+    let prompt = host.ask("prompt/next", ask(&next.id))?;
+    assert!(prompt["text"].as_str().is_some_and(|text| text.contains("pi__first, pi__second")), "{prompt}");
+    host.ask("prompt/sent", json!({"ticket": prompt["ticket"]}))?;
+    assert_eq!(host.ask("prompt/next", ask(&next.id))?["kind"], "incremental");
+    assert_eq!(Agent::connect(&next.url)?.tools()?, ["pi__first", "pi__second"]);
+    Ok(())
+}
