@@ -184,6 +184,10 @@ impl State {
     fn advance(&mut self, now: Instant) {
         self.times(now);
         loop {
+            // Room first: what the queue holds comes only after what is unsent.
+            if let Some(turn) = &mut self.active {
+                turn.flush();
+            }
             self.pump(now);
             let Some(turn) = &mut self.active else {
                 if self.closed || !self.next_turn(now) {
