@@ -6,7 +6,6 @@
 // TOOLWAY is the program, `toolway` by default. The agent here is a stand-in of thirty lines: put yours in its place.
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { createInterface } from "node:readline";
 
 type Json = any;
 type Call = { call: string; tool: string; name: string; arguments: Json };
@@ -50,7 +49,13 @@ class Bridge {
     this.handlers = handlers;
     this.process = spawn(program, ["bridge", "--profile", "host"], { stdio: ["pipe", "pipe", "inherit"] }) as Json;
     this.process.stdin.on("error", () => {}); // it has ended; `ended` says so
-    createInterface({ input: this.process.stdout }).on("line", (line) => this.take(JSON.parse(line)));
+    // Not by `readline`: for that a line also ends at U+2028, which JSON may have in its texts.
+    let rest = "";
+    this.process.stdout.setEncoding("utf8").on("data", (text: string) => {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) this.take(JSON.parse(line));
+    });
     this.ended = new Promise((resolve) => {
       this.process.on("error", (error) => (console.error(error.message), resolve(null)));
       this.process.on("close", resolve);
