@@ -5,11 +5,12 @@ pub(super) mod clients;
 pub(super) mod conformance;
 mod expect;
 pub(super) mod inspector;
+pub(super) mod play;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::interop::upstream::text;
@@ -58,16 +59,13 @@ impl Script {
 }
 
 /// What the host has heard, when all its visits are over.
-fn heard(host: &Step, folder: &Path) -> Result<Value> {
-    let output = host.output(DEADLINE)?;
-    fs::write(folder.join("heard.json"), &output)?;
-
-    serde_json::from_str(&output).context("the host has printed no JSON")
+fn heard(host: &Step) -> Result<Value> {
+    serde_json::from_str(&host.output(DEADLINE)?).context("the host has printed no JSON")
 }
 
 /// What the agent of a visit has printed.
 fn printed(agent: &Value) -> Result<&str> {
     let text = |stream: &str| agent[stream].as_str().unwrap_or_default();
-    anyhow::ensure!(agent["code"] == 0, "the agent ended with {}:\n{}", agent["code"], text("stderr"));
+    ensure!(agent["code"] == 0, "the agent ended with {}:\n{}", agent["code"], text("stderr"));
     Ok(text("stdout"))
 }

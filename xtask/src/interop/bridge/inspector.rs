@@ -21,7 +21,7 @@ pub(in crate::interop) fn run(stage: &Stage, name: &str) -> Result<()> {
         json!({ "name": words.join(" "), "run": "asked", "agents": [words] })
     };
     let visits: Vec<Value> = questions.iter().map(visit).collect();
-    let heard = heard(&script.host(stage, &[("visits", json!(visits))])?, &script.folder)?;
+    let heard = heard(&script.host(stage, &[("visits", json!(visits))])?)?;
     let mut problems = expect::problems(&script.scenario["host"], &heard);
     for (question, visit) in questions.iter().zip(heard["visits"].as_array().into_iter().flatten()) {
         let agent = &visit["agents"][0];
