@@ -138,7 +138,7 @@ pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
     let clients = Client::HANDSHAKE.iter().chain(&Client::PROBING);
     cases.extend(clients.map(|client| Case::Bridge { client: *client }));
     cases.push(Case::BridgeInspector);
-    cases.push(Case::ExampleHost { language: Language::TypeScript });
+    cases.extend(Language::ALL.map(|language| Case::ExampleHost { language }));
     let (possible, impossible): (Vec<Case>, Vec<Case>) =
         cases.into_iter().partition(|case| has_peers(*case, peers));
     (possible, impossible.iter().map(|case| format!("{}: a peer is missing", case.name())).collect())
@@ -148,9 +148,8 @@ fn has_peers(case: Case, peers: &Peers) -> bool {
     match case {
         Case::Scenario { client, server, .. } => client.is_there(peers) && server.is_there(peers),
         Case::Bridge { client } => client.is_there(peers) && peers.node24.is_some(),
-        Case::BridgeInspector | Case::ExampleHost { language: Language::TypeScript } => {
-            peers.node24.is_some()
-        }
+        Case::ExampleHost { language } => language.is_there(peers),
+        Case::BridgeInspector => peers.node24.is_some(),
         Case::Inspector { server, .. } => peers.node24.is_some() && server.is_there(peers),
         Case::Project { client } => {
             client.is_there(peers) && gateway::MEMBERS.iter().all(|(_, server, _)| server.is_there(peers))
