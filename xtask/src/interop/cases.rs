@@ -70,7 +70,8 @@ impl Case {
             | Self::BridgeConformance { .. } => {
                 vec![(Server::Fixture, Wire::Http)]
             }
-            Self::Bridge { .. } | Self::BridgeInspector | Self::ExampleHost { .. } => Vec::new(),
+            Self::Bridge { .. } => vec![(Server::PlainTools, Wire::Http)],
+            Self::BridgeInspector | Self::ExampleHost { .. } => Vec::new(),
             Self::Project { .. } => gateway::MEMBERS.map(|(_, server, wire)| (server, wire)).into(),
         };
         all.into_iter().filter(|(_, wire)| *wire != Wire::Stdio).collect()
@@ -88,7 +89,7 @@ impl Case {
                 conformance::gateway(stage, upstreams, &self.name(), revision, wire)
             }
             Self::CrossEra { revision } => cross_era::run(stage, upstreams, &self.name(), revision),
-            Self::Bridge { client } => bridge::clients::run(stage, &self.name(), client),
+            Self::Bridge { client } => bridge::clients::run(stage, upstreams, &self.name(), client),
             Self::BridgeInspector => bridge::inspector::run(stage, &self.name()),
             Self::BridgeConformance { revision } => {
                 bridge::conformance::run(stage, upstreams, &self.name(), revision)
@@ -147,7 +148,9 @@ pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
 fn has_peers(case: Case, peers: &Peers) -> bool {
     match case {
         Case::Scenario { client, server, .. } => client.is_there(peers) && server.is_there(peers),
-        Case::Bridge { client } => client.is_there(peers) && peers.node24.is_some(),
+        Case::Bridge { client } => {
+            client.is_there(peers) && Server::PlainTools.is_there(peers) && peers.node24.is_some()
+        }
         Case::ExampleHost { language } => language.is_there(peers),
         Case::BridgeInspector => peers.node24.is_some(),
         Case::Inspector { server, .. } => peers.node24.is_some() && server.is_there(peers),

@@ -10,6 +10,7 @@ use super::play::Play;
 use super::{Script, expect, heard};
 use crate::interop::Stage;
 use crate::interop::client::Client;
+use crate::interop::upstream::{Server, Upstreams, Wire};
 
 /// One agent's stay, or that of several at once, in a run.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ struct Visit {
     called: Value,
     /// The tools whose calls must have been cancelled, each once, and for which reason.
     cancelled: Value,
+    /// Whether an ordinary server has to give the same.
+    is_plain: bool,
 }
 
 impl Visit {
@@ -37,17 +40,27 @@ impl Visit {
             "agents": vec![play.command.clone(); agents],
         });
         let (called, cancelled) = (visit["heard"].clone(), visit["cancelled"].clone());
-        Ok(Self { name, play, script, called, cancelled })
+        let is_plain = visit["plain"] == true;
+        Ok(Self { name, play, script, called, cancelled, is_plain })
+    }
+
+    fn agents<'a>(&self, heard: &'a Value) -> Result<&'a Vec<Value>> {
+        let mut visits = heard["visits"].as_array().into_iter().flatten();
+        let visit =
+            visits.find(|visit| visit["name"] == self.name).context("the host reports no such visit")?;
+        visit["agents"].as_array().context("a visit has agents")
+    }
+
+    /// What the client sees otherwise at an ordinary server, where the visit says that it must be the same.
+    fn unlike_plain(&self, url: &str, heard: &Value) -> Result<Vec<String>> {
+        let agent = self.agents(heard)?.first().context("a visit has agents")?;
+        if self.is_plain { self.play.unlike_plain(url, agent) } else { Ok(Vec::new()) }
     }
 
     /// What is not as the scenario wants it.
     fn problems(&self, tools: &Value, heard: &Value) -> Result<Vec<String>> {
-        let mut visits = heard["visits"].as_array().into_iter().flatten();
-        let visit =
-            visits.find(|visit| visit["name"] == self.name).context("the host reports no such visit")?;
-        let agents = visit["agents"].as_array().context("a visit has agents")?;
         let mut found = self.calls(heard);
-        for agent in agents {
+        for agent in self.agents(heard)? {
             found.extend(self.play.problems(agent, tools)?);
         }
         Ok(found.into_iter().map(|problem| format!("{}: {problem}", self.name)).collect())
@@ -80,7 +93,12 @@ impl Visit {
     }
 }
 
-pub(in crate::interop) fn run(stage: &Stage, name: &str, client: Client) -> Result<()> {
+pub(in crate::interop) fn run(
+    stage: &Stage,
+    upstreams: &Upstreams,
+    name: &str,
+    client: Client,
+) -> Result<()> {
     let script = Script::read(stage, name, "clients")?;
     let scenario = &script.scenario;
     let visits = scenario["visits"].as_array().context("a scenario has visits")?.iter();
@@ -90,7 +108,9 @@ pub(in crate::interop) fn run(stage: &Stage, name: &str, client: Client) -> Resu
     let heard = heard(&script.host(stage, &[("visits", json!(stays))])?)?;
     let ended = json!({ "code": 0, "closing": "~.", "facts": scenario["facts"] });
     let mut problems = expect::problems(&ended, &heard);
+    let plain = upstreams.url(Server::PlainTools, Wire::Http)?;
     for visit in &visits {
+        problems.extend(visit.unlike_plain(&plain, &heard)?);
         problems.extend(visit.problems(&scenario["tools"], &heard)?);
     }
     if problems.is_empty() {

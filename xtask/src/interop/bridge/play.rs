@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::{expect, printed};
-use crate::interop::Stage;
 use crate::interop::client::{Client, Target};
 use crate::interop::transcript;
+use crate::interop::{DEADLINE, Stage};
+use crate::process::Step;
 
 /// A client with its steps.
 #[derive(Debug)]
@@ -51,6 +52,29 @@ impl Play {
             found.extend(problems.into_iter().map(|problem| format!("{place}: {problem}")));
         }
         Ok(found)
+    }
+
+    /// One line for each difference between what the client saw at the bridge and what it sees at an ordinary server
+    /// with the same tools. Steps that say `"plain": false` are about what only a bridge has.
+    pub(super) fn unlike_plain(&self, url: &str, agent: &Value) -> Result<Vec<String>> {
+        let words: Vec<String> = self.command.iter().map(|word| word.replace("{url}", url)).collect();
+        let (program, arguments) = words.split_first().context("a client has a command")?;
+        let output = Step::new(program).args(arguments).output(DEADLINE).context("at the ordinary server")?;
+        let both = [&output, printed(agent)?].map(serde_json::from_str::<Value>);
+        let [Ok(plain), Ok(bridged)] = both else { bail!("the client wrote no transcript") };
+        let compared = |steps: &[Value]| -> Vec<Value> {
+            let own = self.steps.iter().zip(steps).filter(|(step, _)| step["plain"] != false);
+            own.map(|(_, value)| value.clone()).collect()
+        };
+        let transcript = |whole: &Value| {
+            let steps = whole["steps"].as_array().map_or(&[][..], Vec::as_slice);
+            json!({ "server": null, "steps": compared(steps), "events": whole["events"] })
+        };
+        let mut steps = compared(&self.steps);
+        for step in &mut steps {
+            step["expect"] = "either".into();
+        }
+        transcript::differences(&json!({ "steps": steps }), &transcript(&plain), &transcript(&bridged))
     }
 
     /// Clients may show one thing in several ways: then each has its own.
