@@ -1,7 +1,6 @@
 //! Owns the task between the two ports: one event enum, one select, for each session. It knows no kind of host and no
 //! kind of agent.
 
-mod display;
 mod driver;
 mod gate;
 mod idle;
@@ -32,7 +31,7 @@ use crate::live::Pace;
 use crate::profile::Profile;
 use crate::registry::{Bridge, BridgeConfig};
 use crate::replay::Records;
-use crate::settings::Settings;
+use crate::settings::{HostMode, Settings};
 use driver::{Driver, Patience};
 use gate::Gate;
 use inbox::Inbox;
@@ -44,9 +43,9 @@ pub use session::Session;
 pub use turn::Turn;
 
 /// How long an agent that nobody uses is kept.
-const IDLE: Duration = Duration::from_secs(300);
+const IDLE: Duration = Duration::from_mins(5);
 /// How long an agent may take to be made, and to accept a prompt.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// What agents tell before their session takes it.
 const TOLD: usize = 64;
 
@@ -62,6 +61,10 @@ pub struct SessionOptions {
     pub settings: Arc<Settings>,
     /// How the host takes calls.
     pub pace: Pace,
+    /// How the host runs, if it says so: it decides whether the agent's own tools are shown as cards.
+    pub host_mode: Option<HostMode>,
+    /// The host writes to a terminal; counts where it does not say how it runs.
+    pub is_terminal: bool,
     /// The adapter itself registered the tool that only shows what the agent did.
     pub own_display_tool: bool,
     /// Saves results that are too large for the agent.
@@ -84,6 +87,8 @@ impl SessionOptions {
             profile,
             settings: Arc::default(),
             pace: Pace::Batches,
+            host_mode: None,
+            is_terminal: false,
             own_display_tool: false,
             guard: None,
             diagnostics: Diagnostics::default(),
@@ -166,6 +171,8 @@ impl<P: AgentPort> Coordinator<P> {
             settings: Arc::clone(&options.settings),
             host,
             pace: options.pace,
+            host_mode: options.host_mode,
+            is_terminal: options.is_terminal,
             own_display_tool: options.own_display_tool,
             idle: options.idle,
             gate: Arc::clone(&gate),
@@ -173,10 +180,12 @@ impl<P: AgentPort> Coordinator<P> {
             records: Arc::clone(&records),
         };
         let session = Session::new(Arc::clone(&making.scope), sender, gate, records);
-        let (port, patience) = (Arc::clone(&self.port), Patience { create: options.create, send: options.send });
+        let (port, patience) =
+            (Arc::clone(&self.port), Patience { create: options.create, send: options.send });
         let (drivers, of) = (agents.clone(), bridge.clone());
         let start = move |number, snapshot, options| {
-            let (driver, reins) = Driver::new(number, Arc::clone(&port), of.clone(), patience, telling.clone());
+            let (driver, reins) =
+                Driver::new(number, Arc::clone(&port), of.clone(), patience, telling.clone());
             drivers.spawn(driver.run(snapshot, options));
             reins
         };

@@ -33,6 +33,7 @@ mod tool;
 pub use agent_port::{Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, InlineServer, McpTimeouts, SafetyOption, Usage};
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 pub use continuity::{Cause, Continuity, Decision, Fingerprint, PoolKey, PoolMember, Situation, Step};
+pub use coordinator::{Coordinator, Session, SessionOptions, Turn};
 pub use deadline::{DeadlineWarning, Deadlines};
 pub use diagnostics::{CallFields, DiagnosticSink, Diagnostics, DiagnosticsConfig, Event as DiagnosticEvent, EventKind as DiagnosticKind, SkipReason};
 pub use error::BridgeError;

@@ -110,8 +110,8 @@ impl<C> LiveQueue<C> {
     /// One more event, at the end. Text that follows text joins it, so the queue grows with tools and not with tokens.
     pub fn push(&mut self, item: LiveItem<C>, now: Instant) {
         match (self.items.back_mut(), item) {
-            (Some(LiveItem::Text(last)), LiveItem::Text(text)) => last.push_str(&text),
-            (Some(LiveItem::Thinking(last)), LiveItem::Thinking(text)) => last.push_str(&text),
+            (Some(LiveItem::Text(last)), LiveItem::Text(text))
+            | (Some(LiveItem::Thinking(last)), LiveItem::Thinking(text)) => last.push_str(&text),
             (_, item) => self.items.push_back(item),
         }
         self.mark_head(now);
@@ -128,23 +128,33 @@ impl<C> LiveQueue<C> {
     }
 
     /// What is next. `pending` says whether somebody still waits for a call's result; a call that nobody waits for is
-    /// dropped.
+    /// dropped, and where none remains there is nothing to show.
     pub fn poll(&mut self, now: Instant, pending: impl Fn(&CallId) -> bool) -> Poll<C> {
-        self.items.retain(|item| !matches!(item, LiveItem::Call(call) if !pending(&call.id)));
-        self.mark_head(now);
-        match self.items.front() {
-            None => return Poll::Empty,
-            Some(LiveItem::Text(_) | LiveItem::Thinking(_)) => {}
-            Some(LiveItem::Replay(_) | LiveItem::Call(_)) => {
-                if let Some(until) = self.wait(now) {
-                    return Poll::Wait(until);
+        loop {
+            while let Some(LiveItem::Call(call)) = self.items.front()
+                && !pending(&call.id)
+            {
+                self.items.pop_front();
+            }
+            self.mark_head(now);
+            match self.items.front() {
+                None => return Poll::Empty,
+                Some(LiveItem::Text(_) | LiveItem::Thinking(_)) => {}
+                Some(LiveItem::Replay(_) | LiveItem::Call(_)) => {
+                    if let Some(until) = self.wait(now) {
+                        return Poll::Wait(until);
+                    }
                 }
             }
+            let emit = self.take(&pending);
+            self.since = None;
+            self.mark_head(now);
+            match emit {
+                Some(Emit::Calls(calls)) if calls.is_empty() => {}
+                Some(emit) => return Poll::Emit(emit),
+                None => return Poll::Empty,
+            }
         }
-        let emit = self.take();
-        self.since = None;
-        self.mark_head(now);
-        emit.map_or(Poll::Empty, Poll::Emit)
     }
 
     /// Takes out all calls, without a wait: what is left of a run that nobody will serve.
@@ -190,7 +200,7 @@ impl<C> LiveQueue<C> {
     }
 
     /// The run of consecutive events of one kind at the head.
-    fn take(&mut self) -> Option<Emit<C>> {
+    fn take(&mut self, pending: impl Fn(&CallId) -> bool) -> Option<Emit<C>> {
         match self.items.pop_front()? {
             LiveItem::Text(text) => Some(Emit::Text(text)),
             LiveItem::Thinking(text) => Some(Emit::Thinking(text)),
@@ -211,6 +221,7 @@ impl<C> LiveQueue<C> {
                 {
                     calls.push(call);
                 }
+                calls.retain(|call| pending(&call.id));
                 self.usage = false;
                 Some(Emit::Calls(calls))
             }

@@ -12,6 +12,8 @@ use crate::json::RawJson;
 
 /// Under these an agent's report names its tool.
 const NAME_KEYS: [&str; 5] = ["tool", "toolName", "name", "mcpToolName", "serverToolName"];
+/// Under this a report names its tool too; arguments have other things there.
+const KIND_KEY: &str = "type";
 /// Under these it has the arguments.
 const INVOCATION_KEYS: [&str; 3] = ["args", "arguments", "input"];
 /// Under these it has its own id.
@@ -41,7 +43,8 @@ impl OwnActivity {
         requested: &dyn Fn(&Id) -> bool,
     ) -> bool {
         let Value::Object(report) = report.tree() else { return false };
-        let names: Vec<&str> = texts(&report, &NAME_KEYS).collect();
+        let names = texts(&report, &NAME_KEYS).chain(texts(&report, &[KIND_KEY]));
+        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
         let call_id = ID_KEYS.iter().find_map(|key| report.get(*key)).and_then(id_text);
         let is_envelope = |name: &&str| *name == ENVELOPE || *name == server_key;
         let by_name = names.iter().any(|name| known(name));

@@ -21,6 +21,9 @@ mod server;
 mod session;
 mod settings_shown;
 
+#[cfg(test)]
+mod tests;
+
 pub use connection::HostProtocolConfig;
 pub use schema::host_protocol_schema;
 pub use server::{HostEnding, serve_host};

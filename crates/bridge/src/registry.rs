@@ -89,6 +89,16 @@ impl fmt::Debug for Bridge {
     }
 }
 
+impl Drop for Inner {
+    /// Nobody can shut it down any more: whoever waits for a call is told so, and hosts are told to stop.
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for run in state.runs.values() {
+            run.close("the bridge is gone");
+        }
+    }
+}
+
 impl Bridge {
     /// No run yet, and no listener. Does no I/O.
     pub fn new(config: BridgeConfig) -> Self {
@@ -123,10 +133,19 @@ impl Bridge {
         if listener.is_none() {
             *listener = Some(Listener::start(&self.0.config.profile, ServerOptions::default()).await?);
         }
-        let Some(listener) = &*listener else { return Ok(None) };
-        let endpoint = listener.endpoint()?;
+        let Some(listening) = &*listener else { return Ok(None) };
+        let endpoint = match listening.endpoint() {
+            Ok(endpoint) => endpoint,
+            Err(error) => {
+                // No run, no listener.
+                if let Some(unused) = listener.take_if(|_| self.lock().runs.is_empty()) {
+                    unused.stop().await;
+                }
+                return Err(error);
+            }
+        };
         let run = self.run(ids, Arc::clone(&snapshot), &endpoint);
-        listener.open(&endpoint, run.clone());
+        listening.open(&endpoint, run.clone());
         self.lock().runs.insert(run.id().to_owned(), run.clone());
         run.announce();
         Ok(Some(run))

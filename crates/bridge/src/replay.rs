@@ -20,13 +20,13 @@ mod trace;
 mod turn;
 mod wrappers;
 
+pub(crate) use crate::settings::TaskPresentation;
 pub use activity::{AgentToolEvent, OutputStream, ToolActivity, ToolStatus};
 pub use card::{Activity, Card, CardBlock, Details};
 pub use incomplete::RunEnd;
 pub use preview::{Disk, PreviewFiles};
 pub use records::{Records, Refusal, Replayed};
 pub use routing::{ReplayContext, Route};
-pub(crate) use crate::settings::TaskPresentation;
 pub use stage::{Replay, ReplayOutput};
 pub use trace::{Trace, TraceKind};
 pub use turn::{final_answer, replayed_turn};

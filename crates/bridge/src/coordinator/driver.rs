@@ -136,9 +136,9 @@ impl<P: AgentPort> Driver<P> {
 
     async fn make(&self, run: Option<&Run>, mut options: AgentOptions) -> Result<P::Agent, AgentFailure> {
         options.mcp_servers = run.map(Run::server).into_iter().collect();
-        timeout(self.patience.create, self.port.create(options))
-            .await
-            .unwrap_or_else(|_| Err(AgentFailure::new(format!("no agent within {} s", self.patience.create.as_secs()))))
+        timeout(self.patience.create, self.port.create(options)).await.unwrap_or_else(|_| {
+            Err(AgentFailure::new(format!("no agent within {} s", self.patience.create.as_secs())))
+        })
     }
 
     /// Until it is let go or dead.

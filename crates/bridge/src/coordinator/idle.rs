@@ -52,7 +52,7 @@ impl Idle {
 mod tests {
     use super::*;
 
-    const WINDOW: Duration = Duration::from_secs(300);
+    const WINDOW: Duration = Duration::from_mins(5);
 
     #[test]
     fn lesson_08_a_clean_up_that_was_due_during_a_lease_waits_a_whole_window_after_it() {

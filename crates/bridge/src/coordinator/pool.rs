@@ -2,7 +2,6 @@
 //! one: its key holds the session, and an agent that was passed over for a turn has missed what was said.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -11,14 +10,12 @@ use super::driver::Reins;
 use super::idle::Idle;
 use super::tail::Tail;
 use super::turn::Watch;
-use crate::agent_port::{AgentEnd, AgentFailure, AgentPrompt};
+use crate::agent_port::{AgentEnd, AgentFailure, AgentPrompt, Usage};
 use crate::call::CallId;
 use crate::continuity::{Continuity, Step};
 use crate::live::{LiveQueue, Pace};
-use super::display::Display;
-use crate::replay::Card;
+use crate::replay::{Card, Replay};
 use crate::run::Run;
-use crate::snapshot::Snapshot;
 
 /// An agent and its run.
 #[derive(Debug)]
@@ -26,7 +23,6 @@ pub(super) struct Pooled {
     /// Tells it from agents before and after.
     pub(super) number: u64,
     pub(super) reins: Reins,
-    pub(super) snapshot: Arc<Snapshot>,
     /// Its run, when it is there and anything is exposed.
     pub(super) run: Option<Run>,
     pub(super) phase: Phase,
@@ -57,7 +53,7 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) queue: LiveQueue<(CallId, Card)>,
-    pub(super) display: Display,
+    pub(super) replay: Replay,
     /// Calls and cards of the host's last message: by their results the answer is found again.
     pub(super) outstanding: HashSet<CallId>,
     /// Calls that the host was handed and that have no end yet.
@@ -66,6 +62,8 @@ pub(super) struct Live {
     pub(super) end: Option<End>,
     /// It said something.
     pub(super) spoke: bool,
+    /// What it used while no turn was served.
+    pub(super) used: Usage,
     /// The host's signal, which counts also while it runs calls between two turns.
     pub(super) abort: Watch,
 }
@@ -89,14 +87,15 @@ impl From<&AgentEnd> for End {
 }
 
 impl Live {
-    pub(super) fn new(pace: Pace, display: Display, abort: &CancellationToken) -> Self {
+    pub(super) fn new(pace: Pace, replay: Replay, abort: &CancellationToken) -> Self {
         Self {
             queue: LiveQueue::new(pace),
-            display,
+            replay,
             outstanding: HashSet::new(),
             handed: HashSet::new(),
             end: None,
             spoke: false,
+            used: Usage::default(),
             abort: Watch::new(abort),
         }
     }

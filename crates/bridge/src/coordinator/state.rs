@@ -21,7 +21,7 @@ use crate::host_port::{HostEvent, HostPort, StopReason};
 use crate::live::Pace;
 use crate::profile::Profile;
 use crate::replay::Records;
-use crate::settings::Settings;
+use crate::settings::{HostMode, Settings};
 use crate::snapshot::Snapshot;
 
 mod answer;
@@ -43,6 +43,8 @@ pub(super) struct Making {
     pub(super) settings: Arc<Settings>,
     pub(super) host: Arc<dyn HostPort>,
     pub(super) pace: Pace,
+    pub(super) host_mode: Option<HostMode>,
+    pub(super) is_terminal: bool,
     pub(super) own_display_tool: bool,
     pub(super) idle: Duration,
     pub(super) gate: Arc<Gate>,
@@ -104,7 +106,6 @@ pub(super) struct State {
     stage: Stage,
     agent: Option<Pooled>,
     agents: u64,
-    turns: u64,
     /// Until when what waits in the answer has to wait.
     batch: Option<Instant>,
     /// Results were handed over: the tasks that carry them get the thread first.
@@ -139,7 +140,6 @@ impl State {
             stage: Stage::Answer,
             agent: None,
             agents: 0,
-            turns: 0,
             batch: None,
             yields: false,
             closed: false,
@@ -184,6 +184,10 @@ impl State {
     fn advance(&mut self, now: Instant) {
         self.times(now);
         loop {
+            // Room first: what the queue holds comes only after what is unsent.
+            if let Some(turn) = &mut self.active {
+                turn.flush();
+            }
             self.pump(now);
             let Some(turn) = &mut self.active else {
                 if self.closed || !self.next_turn(now) {
@@ -209,7 +213,12 @@ impl State {
         if let Phase::Stopping(until) = agent.phase
             && now >= until
         {
-            return self.let_go("the agent did not stop in time", now);
+            let late = "the agent did not stop in time";
+            return if self.stage == Stage::Rest {
+                self.send(Some(late), now)
+            } else {
+                self.let_go(late, now)
+            };
         }
         if agent.idle.deadline().is_some_and(|until| now >= until) && agent.pending() == 0 {
             self.let_go("the agent was idle", now);
@@ -219,14 +228,14 @@ impl State {
     /// When [`Event::Time`] is due.
     pub(super) fn wake(&self) -> Option<Instant> {
         let stage = match self.stage {
-            Stage::Steering(until) if self.active.is_some() => Some(until),
+            Stage::Steering(until) if self.unread().is_none() && self.served().is_some() => Some(until),
             _ => None,
         };
         let agent = self.agent.as_ref().and_then(|agent| match agent.phase {
             Phase::Stopping(until) => Some(until),
             _ => agent.idle.deadline(),
         });
-        let display = self.agent.as_ref().and_then(Pooled::display_deadline);
+        let display = self.served().and(self.agent.as_ref()).and_then(Pooled::display_deadline);
         [stage, agent, self.batch, display].into_iter().flatten().min()
     }
 
@@ -242,7 +251,10 @@ impl State {
 
     /// More of what agents say can be kept.
     pub(super) fn has_room(&self) -> bool {
-        self.agent.as_ref().and_then(|agent| agent.live.as_ref()).is_none_or(|live| live.queue.weight() < Self::KEPT)
+        self.agent
+            .as_ref()
+            .and_then(|agent| agent.live.as_ref())
+            .is_none_or(|live| live.queue.weight() < Self::KEPT)
     }
 
     /// What of an answer is kept for a host that does not read, in bytes, before the agent has to wait.

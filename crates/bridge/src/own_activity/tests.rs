@@ -31,6 +31,8 @@ fn statement_34_the_report_of_a_bridge_call_is_recognised_and_another_mcp_call_i
         json!({"name": "mcp", "callId": "3"}),
         json!({"name": "mcp", "callId": 3}),
         json!({"name": "pi_tools", "callId": "abc"}),
+        json!({"type": "pi__read", "callId": "c1", "args": {}}),
+        json!({"type": "mcp", "callId": "3", "args": {}}),
         json!({"tool": "mcp", "args": {"server": "pi_tools", "tool": "pi__todo"}}),
     ] {
         assert!(is_own(&own), "{own}");
@@ -41,6 +43,8 @@ fn statement_34_the_report_of_a_bridge_call_is_recognised_and_another_mcp_call_i
         json!({"name": "mcp__docs__read", "callId": "c1"}),
         json!({"name": "read", "args": {"path": "pi__read"}}),
         json!({"name": "pi__unknown"}),
+        json!({"type": "mcp", "args": {"type": "pi__read"}}),
+        json!({"type": "read", "callId": "3"}),
         json!({}),
         json!("pi__read"),
         json!(null),
@@ -93,7 +97,10 @@ fn a_completion_without_a_name_belongs_to_its_start_and_one_with_another_name_do
     assert!(watched.is_own(&json!({"name": "mcp", "callId": "tool-7", "args": {"toolName": "pi__read"}})));
     assert!(watched.is_own(&json!({"callId": "tool-7", "result": "text"})));
     assert!(watched.is_own(&json!({"name": "mcp", "callId": "tool-7", "result": "text"})));
-    assert!(!watched.is_own(&json!({"name": "grep", "callId": "tool-7"})));
+    assert!(watched.is_own(&json!({"type": "", "callId": "tool-7", "args": {}})));
+    for other in [json!({"name": "grep", "callId": "tool-7"}), json!({"type": "grep", "callId": "tool-7"})] {
+        assert!(!watched.is_own(&other), "{other}");
+    }
     assert!(!watched.is_own(&json!({"callId": "tool-8"})));
 }
 

@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use super::requests::Peer;
 use crate::json::RawJson;
-pub(crate) use display::{DisplayItem, DisplayShown, ImageShown, PromptShown, RecordShown, SectionShown, ToolTaken};
+pub(crate) use display::{
+    DisplayItem, DisplayShown, ImageShown, PromptShown, RecordShown, SectionShown, ToolTaken,
+};
 pub(crate) use reports::{FactsShown, FindingShown, ManifestShown, ReportShown, SelfTestShown};
 
 /// The answer to `initialize`.
@@ -116,14 +118,16 @@ pub(crate) struct SettingsShown {
 
 /// Deadlines in milliseconds.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct DeadlinesShown {
     /// The agent's own timeout for every MCP tool call.
-    pub(crate) tool_ms: u64,
+    #[serde(rename = "toolMs")]
+    pub(crate) tool: u64,
     /// The bridge's deadline for a call, from its arrival.
-    pub(crate) bridge_ms: u64,
+    #[serde(rename = "bridgeMs")]
+    pub(crate) bridge: u64,
     /// The agent's timeout for connecting, initialize and lists.
-    pub(crate) connect_ms: u64,
+    #[serde(rename = "connectMs")]
+    pub(crate) connect: u64,
 }
 
 /// The answer to `run/open`.

@@ -106,7 +106,9 @@ impl Connection {
                 if let Emit::Calls(calls) = emit {
                     let (open, gone): (Vec<_>, Vec<_>) =
                         calls.into_iter().partition(|call| run.admit(&call.id).is_ok());
-                    gone.iter().for_each(|call| self.inbox.left(call));
+                    for call in &gone {
+                        self.inbox.left(call);
+                    }
                     if !open.is_empty() {
                         self.outbox.calls(id.clone(), open);
                     }
@@ -118,12 +120,15 @@ impl Connection {
 
     /// When something has waited long enough.
     pub(super) fn next_time(&mut self, now: Instant) -> Option<Instant> {
-        let waits = self.runs.values_mut().filter(|live| !live.queue.is_empty()).filter_map(|live| {
-            match live.queue.poll(now, |_| true) {
-                Poll::Wait(until) => Some(until),
-                _ => None,
-            }
-        });
+        // What is due goes first: from here on no queue has anything to give at this moment.
+        self.on_time(now);
+        let waits =
+            self.runs.values_mut().filter(|live| !live.queue.is_empty()).filter_map(|live| {
+                match live.queue.poll(now, |_| true) {
+                    Poll::Wait(until) => Some(until),
+                    _ => None,
+                }
+            });
         let earliest = waits.min();
         earliest.into_iter().chain(self.display.next_time()).min()
     }
@@ -135,7 +140,9 @@ impl Connection {
                 Outgoing::Line(line) => return Some(line),
                 Outgoing::Calls { run, calls } => (run, calls),
             };
-            calls.iter().for_each(|call| self.inbox.left(call));
+            for call in &calls {
+                self.inbox.left(call);
+            }
             let Some(live) = self.runs.get_mut(&id) else { continue };
             let open: Vec<HostCall> =
                 calls.into_iter().filter(|call| live.run.admit(&call.id).is_ok()).collect();
@@ -220,8 +227,8 @@ impl Connection {
     pub(super) fn shut(&mut self, reason: &str) {
         let reason: Arc<str> = reason.into();
         for session in self.sessions.values() {
-            for bridge in session.bridges.iter().cloned() {
-                let reason = Arc::clone(&reason);
+            for bridge in &session.bridges {
+                let (bridge, reason) = (bridge.clone(), Arc::clone(&reason));
                 self.work.spawn(async move {
                     bridge.shutdown(&reason).await;
                     Done { id: None, outcome: Outcome::Shutdown }

@@ -95,6 +95,7 @@ impl<T: Serialize + Send> Answer for T {
 }
 
 impl Reply {
+    #[expect(clippy::unnecessary_wraps, reason = "it is the last word of every handler, and these can fail")]
     pub(super) fn now<T: Serialize + Send + 'static>(result: T) -> Result<Self, Fault> {
         Ok(Self::Now(Box::new(result)))
     }
@@ -135,8 +136,10 @@ pub(super) struct Connection {
     pub(super) outbox: Outbox,
     pub(super) work: JoinSet<Done>,
     pub(super) display: Display,
-    /// `shutdown` has come: the id to answer.
-    pub(super) shutdown: Option<Option<Id>>,
+    /// `shutdown` has come.
+    pub(super) shutdown: bool,
+    /// Whose answer waits for the end.
+    pub(super) asked_shutdown: Option<Id>,
 }
 
 impl Connection {
@@ -151,13 +154,14 @@ impl Connection {
             outbox: Outbox::default(),
             work: JoinSet::new(),
             display: Display::default(),
-            shutdown: None,
+            shutdown: false,
+            asked_shutdown: None,
         }
     }
 
     /// The host's next line is wanted.
     pub(super) fn takes_lines(&self) -> bool {
-        self.work.len() < MOST_WORK && !self.outbox.is_full() && self.shutdown.is_none()
+        self.work.len() < MOST_WORK && !self.outbox.is_full() && !self.shutdown
     }
 
     /// A line of the host.
@@ -191,9 +195,9 @@ impl Connection {
         let result = match outcome {
             Outcome::Answer(result) => result,
             Outcome::Opened(opening) => self.opened(*opening),
-            Outcome::Written { session, written } => {
-                written.and_then(|()| self.settings_shown(&session)).map(|shown| Box::new(shown) as Box<dyn Answer>)
-            }
+            Outcome::Written { session, written } => written
+                .and_then(|()| self.settings_shown(&session))
+                .map(|shown| Box::new(shown) as Box<dyn Answer>),
             Outcome::Closed { runs, rejected_calls } => {
                 // What their end has told comes before it.
                 self.on_arrivals(Instant::now());
@@ -226,8 +230,8 @@ impl Connection {
 
     /// `shutdown` is answered when everything has ended.
     pub(super) fn answer_shutdown(&mut self) {
-        if let Some(id) = self.shutdown.take() {
-            self.respond(id.as_ref(), Ok(Box::new(super::answers::Done {})));
+        if let Some(id) = self.asked_shutdown.take() {
+            self.respond(Some(&id), Ok(Box::new(super::answers::Done {})));
         }
     }
 

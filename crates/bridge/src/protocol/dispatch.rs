@@ -31,13 +31,14 @@ impl Connection {
     ) -> Handled {
         if method == "initialize" {
             self.check_version(params)?;
-            return self.initialize(read(params)?);
+            return self.initialize(&read(params)?);
         }
         self.spoken()?;
         match method {
             "shutdown" => {
                 let _: super::requests::Nothing = read(params)?;
-                self.shutdown = Some(id);
+                self.shutdown = true;
+                self.asked_shutdown = id;
                 Ok(Reply::Later)
             }
             "session/open" => with(params, |params| self.open_session(params)),
@@ -77,7 +78,7 @@ impl Connection {
             "display/tool" => with(params, |params| self.display_tool(params, now)),
             "display/end" => with(params, |params| self.end_display(&params)),
             "replay/take" => with(params, |params| self.take_replay(&params)),
-            _ => Err(Fault::new(Fault::METHOD, format!("there is no method {method:.80?}"))),
+            _ => Err(Fault::method(method)),
         }
     }
 
@@ -96,7 +97,7 @@ impl Connection {
         }
     }
 
-    fn initialize(&mut self, params: Initialize) -> Handled {
+    fn initialize(&mut self, params: &Initialize) -> Handled {
         let asked = params.profile.map(|name| match name {
             ProfileName::Pi => Profile::PI,
             ProfileName::Host => Profile::HOST,
@@ -110,7 +111,7 @@ impl Connection {
         let settings_file = self.config.settings.iter().find(|(of, _)| *of == profile);
         let settings_file = settings_file.map(|(_, path)| path.clone());
         let (settings, warnings) = settings_file.as_deref().map_or_else(Default::default, Settings::read);
-        let diagnostics = self.diagnostics(&settings, profile, params.diagnostics);
+        let diagnostics = self.diagnostics(&settings, &profile, params.diagnostics);
         tracing::info!(host = params.host.name, version = params.host.version, "a host has connected");
         let shown = settings_file.as_ref().map(|path| path.to_string_lossy().into_owned());
         self.spoken = Some(Spoken { profile, ui: params.ui, diagnostics, settings_file });
@@ -125,14 +126,14 @@ impl Connection {
         })
     }
 
-    fn diagnostics(&self, settings: &Settings, profile: Profile, wanted: bool) -> Diagnostics {
+    fn diagnostics(&self, settings: &Settings, profile: &Profile, wanted: bool) -> Diagnostics {
         let debug = &settings.tools.bridge.debug;
         if !wanted && !debug.stderr && debug.file.is_none() {
             return Diagnostics::default();
         }
         let mut config = DiagnosticsConfig::default();
         if debug.stderr {
-            config.stderr = Some((profile, Box::new(Forward(self.config.stderr))));
+            config.stderr = Some((*profile, Box::new(Forward(self.config.stderr))));
         }
         config.file = debug.file.as_ref().map(Into::into);
         if wanted {

@@ -74,16 +74,13 @@ impl Connection {
         self.runs.values().for_each(|live| scrubber.add(&live.run.server().url));
         self.display.turns += 1;
         self.display.records.get_or_insert_with(|| Records::new(&context.profile));
-        match self.display.replays.get_mut(&session) {
-            Some(shown) => {
-                shown.run = run;
-                *shown.replay.scrubber() = scrubber;
-                shown.replay.set_context(context);
-            }
-            None => {
-                let replay = Replay::new(context, scrubber, Arc::new(Disk));
-                self.display.replays.insert(session, Shown { run, replay });
-            }
+        if let Some(shown) = self.display.replays.get_mut(&session) {
+            shown.run = run;
+            *shown.replay.scrubber() = scrubber;
+            shown.replay.set_context(context);
+        } else {
+            let replay = Replay::new(context, scrubber, Arc::new(Disk));
+            self.display.replays.insert(session, Shown { run, replay });
         }
         done()
     }

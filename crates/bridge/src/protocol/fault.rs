@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use super::place::place;
 use crate::json::RawJson;
 
+/// Characters of a name that an error gives back.
+const NAME: usize = 80;
+
 /// An error of the protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fault {
@@ -59,6 +62,7 @@ impl Fault {
     /// A member of the params is wrong; `wanted` says what was.
     pub(super) fn field(field: &str, wanted: &str) -> Self {
         let named = if field.is_empty() { "params".to_owned() } else { format!("params.{field}") };
+        let wanted = cut(wanted, 400);
         Self::new(Self::PARAMS, format!("{named}: {wanted}"))
             .with(json!({ "field": field, "wanted": wanted }))
     }
@@ -66,7 +70,12 @@ impl Fault {
     /// There is no such thing.
     pub(super) fn unknown(kind: &str, name: &str) -> Self {
         Self::new(Self::UNKNOWN, format!("there is no {kind} {}", shown(name)))
-            .with(json!({ "kind": kind, "name": name }))
+            .with(json!({ "kind": kind, "name": cut(name, NAME) }))
+    }
+
+    /// There is no such method.
+    pub(super) fn method(name: &str) -> Self {
+        Self::new(Self::METHOD, format!("there is no method {}", shown(name)))
     }
 
     pub(super) fn refused(reason: impl Into<String>) -> Self {
@@ -95,9 +104,16 @@ impl Fault {
 
 /// A name in a message: quoted, and not longer than a name is.
 fn shown(name: &str) -> String {
-    const MOST: usize = 80;
-    let cut: String = name.chars().take(MOST).collect();
-    if cut.len() < name.len() { format!("{cut:?} (cut)") } else { format!("{cut:?}") }
+    format!("{:?}", cut(name, NAME))
+}
+
+/// What a host wrote is not given back whole, however long it is.
+fn cut(text: &str, most: usize) -> String {
+    let mut cut: String = text.chars().take(most).collect();
+    if cut.len() < text.len() {
+        cut.push_str("...");
+    }
+    cut
 }
 
 /// The params as the method wants them, or which member is wrong and what was wanted.
@@ -151,7 +167,12 @@ mod tests {
 
     #[test]
     fn a_long_name_is_cut_in_the_text() {
-        let fault = Fault::unknown("run", &"x".repeat(10_000));
-        assert!(fault.message().len() < 200, "{}", fault.message());
+        let long = "x".repeat(100_000);
+        let wrong = RawJson::of(&json!({ "session": "s", long.as_str(): 2 }));
+        let unread = read::<DeclareTools>(Some(&wrong)).unwrap_err();
+        for fault in [Fault::unknown("run", &long), Fault::method(&long), Fault::field("a", &long), unread] {
+            let line = fault.line(b"1");
+            assert!(line.len() < 2000, "{}", String::from_utf8_lossy(&line));
+        }
     }
 }

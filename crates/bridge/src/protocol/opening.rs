@@ -33,7 +33,12 @@ pub(super) struct Opening {
 
 impl Session {
     /// The bridge for runs with these deadlines. Bridges of other ones stay while they have runs.
-    pub(super) fn bridge(&mut self, deadlines: Deadlines, spoken: &Spoken, config: &super::HostProtocolConfig) -> Bridge {
+    pub(super) fn bridge(
+        &mut self,
+        deadlines: Deadlines,
+        spoken: &Spoken,
+        config: &super::HostProtocolConfig,
+    ) -> Bridge {
         if let Some(bridge) = self.bridges.iter().find(|bridge| bridge.config().deadlines == deadlines) {
             return bridge.clone();
         }
@@ -121,8 +126,7 @@ impl Connection {
         };
         let binding = attach.then(|| run.bind(Box::new(Sink::new(&self.inbox, run.id()))));
         let id = run.id().to_owned();
-        let live =
-            LiveRun { session: name, run, queue: LiveQueue::new(pace), binding, told: HashSet::new() };
+        let live = LiveRun { session: name, run, queue: LiveQueue::new(pace), binding, told: HashSet::new() };
         self.runs.insert(id, live);
         Ok(Box::new(shown))
     }

@@ -68,7 +68,7 @@ fn spell(steps: &[Step]) -> String {
             }
             // The name itself is what is wrong, or the object: its place is the object's.
             Step::Member { .. } => break,
-            Step::Element(index) => path.push_str(&format!("[{index}]")),
+            Step::Element(index) => path.extend(["[", &index.to_string(), "]"]),
         }
     }
     path

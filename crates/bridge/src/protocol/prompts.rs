@@ -32,7 +32,10 @@ pub(super) struct Prompts {
 /// What prompts of a session are made of, besides the conversation.
 struct Ground<'a> {
     profile: &'a Profile,
+    /// Of the run.
     snapshot: &'a Snapshot,
+    /// Of a run that would be opened now: what another agent would get.
+    fresh: &'a Snapshot,
     settings: &'a Settings,
     catalogue: Option<Catalogue>,
 }
@@ -75,7 +78,13 @@ impl Connection {
         let exposed = snapshot.exposed().iter().find(|exposed| exposed.tool.name == tool);
         let activation = exposed.filter(|_| owner.activates(tool, spoken)).map(|tool| tool.mcp_name.as_str());
         let catalogue = owner.skills().catalogue(activation);
-        Ok(work(&Ground { profile: &spoken.profile, snapshot, settings: &settings, catalogue }))
+        Ok(work(&Ground {
+            profile: &spoken.profile,
+            snapshot,
+            fresh: &fresh,
+            settings: &settings,
+            catalogue,
+        }))
     }
 
     pub(super) fn next_prompt(&mut self, params: NextPrompt, now: Instant) -> Result<Reply, Fault> {
@@ -86,7 +95,7 @@ impl Connection {
             let pool = pool_key(&session, agent, ground);
             let situation = Situation {
                 system: &system,
-                tools: ground.snapshot.tools_json(),
+                tools: ground.fresh.tools_json(),
                 catalogue: ground.catalogue.as_ref(),
                 messages: &messages,
                 pool: &pool,
@@ -166,9 +175,10 @@ impl Connection {
                 Section::TailGuard => tail_guard(&input, false),
                 Section::IncrementalTailGuard => tail_guard(&input, true),
                 Section::Skills => ground.catalogue.as_ref().map(Catalogue::text).unwrap_or_default(),
-                Section::System => {
-                    system.as_ref().map(|system| ground.system(system, &instruction_files)).unwrap_or_default()
-                }
+                Section::System => system
+                    .as_ref()
+                    .map(|system| ground.system(system, &instruction_files))
+                    .unwrap_or_default(),
             }
         })?;
         Reply::now(SectionShown { text })
@@ -187,7 +197,7 @@ fn pool_key(session: &str, agent: AgentKey, ground: &Ground<'_>) -> PoolKey {
         sandbox: local.sandbox,
         transport: transport(local.transport).to_owned(),
         api_key: (!identity.is_empty()).then(|| Digest::of(identity.as_bytes())),
-        surface: ground.snapshot.signature().to_owned(),
+        surface: ground.fresh.signature().to_owned(),
     }
 }
 

@@ -9,6 +9,7 @@ use super::fault::Fault;
 use super::opening::{exposed, facts_shown, hidden};
 use super::requests::{OfSession, OfSurface};
 use super::session::{Surface, deadlines_shown};
+use crate::diagnostics::Event;
 use crate::manifest::{ManifestOptions, manifest};
 use crate::report::{ReportInput, ReportedRun, report};
 use crate::self_test::{Finding, self_test};
@@ -42,8 +43,7 @@ impl Connection {
                 called: facts.called > 0,
             }
         });
-        let diagnostics: Vec<String> =
-            spoken.diagnostics.last().iter().map(|event| event.to_json()).collect();
+        let diagnostics: Vec<String> = spoken.diagnostics.last().iter().map(Event::to_json).collect();
         let Surface { settings, warnings, raw_warnings, deadlines, snapshot, .. } = &surface;
         let text = report(&ReportInput {
             profile: &spoken.profile,

@@ -6,7 +6,6 @@ mod prompt;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -31,6 +30,7 @@ fn yes() -> bool {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Initialize {
     /// The newest version of this protocol that the host speaks.
+    #[expect(dead_code, reason = "it is looked at before everything else is read")]
     pub(crate) protocol_version: u32,
     /// Who the host is.
     pub(crate) host: Peer,
@@ -322,11 +322,10 @@ pub(crate) struct CallProgress {
     pub(crate) message: Option<String>,
 }
 
-/// A number, as it is spelled.
+/// A number.
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RawJson, D::Error> {
-    let raw = RawJson::deserialize(deserializer)?;
-    let is_number = raw.bytes().first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-');
-    if is_number { Ok(raw) } else { Err(D::Error::custom("a number is wanted")) }
+    let number = serde_json::Number::deserialize(deserializer)?;
+    Ok(RawJson::of(&Value::Number(number)))
 }
 
 fn optional_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {

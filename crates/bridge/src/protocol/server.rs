@@ -91,7 +91,7 @@ pub(super) async fn serve(
             Event::HostGone => break HostEnding::HostGone,
             Event::Signal(number) => break HostEnding::Signal(number),
         }
-        if connection.shutdown.is_some() {
+        if connection.shutdown {
             break HostEnding::Closed;
         }
     };
@@ -136,7 +136,7 @@ fn write_some(connection: &mut Connection, out: &mpsc::Sender<Bytes>) {
 async fn end(mut connection: Connection, out: &mpsc::Sender<Bytes>, ending: HostEnding) {
     let deadline = Instant::now() + END;
     let reason = match ending {
-        HostEnding::Closed if connection.shutdown.is_some() => "the host has asked for it",
+        HostEnding::Closed if connection.shutdown => "the host has asked for it",
         HostEnding::Closed => "the host has closed its end",
         HostEnding::HostGone => "the host is gone",
         HostEnding::Signal(2) => "SIGINT",

@@ -111,13 +111,17 @@ impl Session {
     }
 }
 
+/// The deadlines that follow from settings, and what is odd.
+pub(super) fn deadlines(settings: &Settings) -> (Deadlines, Vec<String>) {
+    let tools = &settings.tools;
+    let (deadlines, odd) =
+        Deadlines::new(tools.mcp.call_timeout_ms, tools.bridge.call_timeout_ms, tools.mcp.connect_timeout_ms);
+    (deadlines, odd.iter().map(ToString::to_string).collect())
+}
+
 pub(super) fn deadlines_shown(deadlines: &Deadlines) -> DeadlinesShown {
     let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    DeadlinesShown {
-        tool_ms: ms(deadlines.tool),
-        bridge_ms: ms(deadlines.bridge),
-        connect_ms: ms(deadlines.connect),
-    }
+    DeadlinesShown { tool: ms(deadlines.tool), bridge: ms(deadlines.bridge), connect: ms(deadlines.connect) }
 }
 
 impl Connection {
@@ -142,7 +146,8 @@ impl Connection {
         let reason = reason.unwrap_or_else(|| "the session was closed".to_owned());
         let runs: Vec<String> =
             self.runs.iter().filter(|(_, live)| live.session == name).map(|(id, _)| id.clone()).collect();
-        let rejected_calls = runs.iter().filter_map(|id| self.runs.get(id)).map(|live| live.run.pending()).sum();
+        let rejected_calls =
+            runs.iter().filter_map(|id| self.runs.get(id)).map(|live| live.run.pending()).sum();
         self.display.forget(&name);
         self.work.spawn(async move {
             for bridge in &session.bridges {
@@ -167,8 +172,12 @@ impl Connection {
         session.tools = HostTools { all, active };
         session.own_display_tool = own_display_tool;
         for live in self.runs.values().filter(|live| live.session == name) {
-            removed.iter().for_each(|tool| live.run.withdraw(tool));
-            added.iter().for_each(|tool| live.run.restore(tool));
+            for tool in &removed {
+                live.run.withdraw(tool);
+            }
+            for tool in &added {
+                live.run.restore(tool);
+            }
         }
         self.tools_declared(&name, removed)
     }

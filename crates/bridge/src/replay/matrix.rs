@@ -236,8 +236,8 @@ impl Matrix<'_> {
         if text.len() > TRANSCRIPT.chars * 4 {
             return None;
         }
-        let limit = Limit { chars: TRANSCRIPT.chars, lines: usize::MAX };
-        let cut = limits::cut(self.scrubber, text, limit);
-        cut.is_whole().then_some(cut.text)
+        let clean = limits::clean(text);
+        let scrubbed = self.scrubber.scrub(&clean);
+        (scrubbed.chars().count() <= TRANSCRIPT.chars).then(|| scrubbed.into_owned())
     }
 }

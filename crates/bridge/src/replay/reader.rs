@@ -92,7 +92,9 @@ fn message(members: &Members) -> Option<AgentToolEvent> {
         _ => ToolStatus::Running,
     };
     let call = if let Some(union) = members.get("tool_call").and_then(self::members) {
-        let (key, inner) = union.iter().find_map(|(key, value)| Some((key, self::members(value)?)))?;
+        let objects = || union.iter().filter_map(|(key, value)| Some((key, self::members(value)?)));
+        let is_call = |key: &str| key.ends_with("ToolCall") || key == "function";
+        let (key, inner) = objects().find(|(key, _)| is_call(key)).or_else(|| objects().next())?;
         let id = id(members).or_else(|| text(&inner, &["toolCallId"])).unwrap_or_default();
         let kind = match key.as_str() {
             "function" => text(&inner, &["name"])?,

@@ -28,6 +28,10 @@ use crate::scrub::Scrubber;
 
 /// Calls that are open at once; of more, the oldest is forgotten.
 const OPEN: usize = 4096;
+/// What their arguments may weigh together, in bytes; beyond it the oldest is forgotten as well.
+const OPEN_BYTES: usize = 64 << 20;
+/// Output of running commands that is kept.
+const OUTPUT_BYTES: usize = 8 << 20;
 /// Notices of calls that did not complete; of more, the number is said.
 const NOTICES: usize = 50;
 
@@ -175,11 +179,14 @@ impl Replay {
         if let Some(open) = self.open.get_mut(id) {
             return open.activity.update(activity);
         }
-        if self.open.len() >= OPEN {
+        let mut weight = activity.args.bytes().len();
+        weight += self.open.values().map(|open| open.activity.args.bytes().len()).sum::<usize>();
+        while self.open.len() >= OPEN || (weight > OPEN_BYTES && !self.open.is_empty()) {
             let oldest = self.open.iter().min_by_key(|(_, open)| open.order).map(|(id, _)| id.clone());
             if let Some(oldest) = oldest {
                 self.pending.stop(&oldest);
-                self.open.remove(&oldest);
+                let gone = self.open.remove(&oldest);
+                weight -= gone.map_or(0, |open| open.activity.args.bytes().len());
             }
         }
         self.started += 1;
@@ -267,7 +274,9 @@ impl Replay {
             Some(id) => id.to_owned(),
             None => only.clone()?,
         };
-        let line = self.open.get_mut(&id)?.output.add(&self.scrubber, stream, text)?;
+        let kept: usize = self.open.values().map(|open| open.output.len()).sum();
+        let room = OUTPUT_BYTES.saturating_sub(kept);
+        let line = self.open.get_mut(&id)?.output.add(&self.scrubber, stream, text, room)?;
         only.filter(|only| *only == id)?;
         let text = format!("{} shell {line}", self.context.profile.card_title);
         Some(ReplayOutput::Trace(Trace::line(TraceKind::Output, text)))

@@ -1,9 +1,11 @@
-//! Owns the way of a host's result to the agent: made into MCP's form, bounded by the guard. What is small goes at once;
-//! what is large, or may need the disk, goes to a thread that may block, a few at a time.
+//! Owns the way of a host's result to the agent: made into MCP's form, bounded by the guard. What is small and passes
+//! goes at once; what is large, or needs the disk, goes to a thread that may block, a few at a time.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
-use toolway_guard::{Action, Body, CallInfo, Guard};
-use toolway_wire::{Scanner, Verdict};
+use toolway_guard::{Action, Body, CallInfo, Guard, Shape};
+use toolway_wire::{Envelope, Scanner, Verdict};
 
 use super::{Run, Settlement};
 use crate::call::{CallId, HostResult};
@@ -14,34 +16,42 @@ use crate::result;
 const AT_ONCE: usize = 64 << 10;
 /// Without a guard a result may not be larger, in bytes.
 const MOST_UNGUARDED: usize = 16 << 20;
-/// Before and after a result in its message.
+/// Before a result in its message.
 const HEAD: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":";
 
 impl Run {
-    pub(super) fn settle_with(&self, id: &CallId, result: HostResult) -> Settlement {
+    pub(super) fn settle_with(&self, id: &CallId, host: HostResult) -> Settlement {
         let Some(tool) = self.lock().calls.claim(id) else { return Settlement::Unknown };
-        if self.is_at_once(&result) {
-            self.finish(id, result::tool_result(&result), result.is_error);
+        let is_error = host.is_error;
+        if host.content.bytes().len() > AT_ONCE {
+            self.elsewhere(id, is_error, move |run| run.make(tool, host).unwrap_or_else(Oversized::replace));
             return Settlement::Delivered;
         }
-        let (run, id, large) = (self.clone(), id.clone(), self.0.large.clone());
+        match self.make(tool, host) {
+            Ok(made) => self.finish(id, made, is_error),
+            Err(oversized) => self.elsewhere(id, is_error, |_| oversized.replace()),
+        }
+        Settlement::Delivered
+    }
+
+    /// Finishes a call on a thread that may block.
+    fn elsewhere(&self, id: &CallId, is_error: bool, make: impl FnOnce(&Self) -> Bytes + Send + 'static) {
+        let (run, id, large) = (self.clone(), id.clone(), Arc::clone(&self.0.large));
         let work = async move {
             // Never closed.
             let permit = large.acquire_owned().await;
-            let (again, again_id) = (run.clone(), id.clone());
-            let is_error = result.is_error;
+            let (blocking, of) = (run.clone(), id.clone());
             let made = tokio::task::spawn_blocking(move || {
-                let made = run.make(tool, result);
-                run.finish(&id, made, is_error);
+                let made = make(&blocking);
+                blocking.finish(&of, made, is_error);
             });
             if made.await.is_err() {
-                let ended = again.lock().calls.finish(&again_id);
-                again.reject(ended, failed("the host's result could not be handed on".to_owned()));
+                let ended = run.lock().calls.finish(&id);
+                run.reject(ended, failed("the host's result could not be handed on".to_owned()));
             }
             drop(permit);
         };
         self.0.tasks.spawn_on(work, &self.0.runtime);
-        Settlement::Delivered
     }
 
     fn finish(&self, id: &CallId, answer: Bytes, is_error: bool) {
@@ -52,26 +62,24 @@ impl Run {
         }
     }
 
-    /// Small, and certain to pass the guard as it is.
-    fn is_at_once(&self, result: &HostResult) -> bool {
-        let bytes = result.content.bytes().len();
-        let passes = self.0.guard.as_deref().is_none_or(|guard| {
-            let config = guard.config();
-            // Text of JSON that is put into a string can double.
-            config.tool_rules.is_empty() && 2 * bytes as u64 + 256 <= config.max_response_chars
-        });
-        passes && bytes <= AT_ONCE
-    }
-
-    /// The result as the agent gets it. May block.
-    fn make(&self, tool: usize, host: HostResult) -> Bytes {
+    /// The result as the agent gets it, unless the guard has to replace it. Does no I/O.
+    fn make(&self, tool: usize, host: HostResult) -> Result<Bytes, Box<Oversized>> {
         let bytes = host.content.bytes().len();
         let Some(guard) = &self.0.guard else {
-            if bytes > MOST_UNGUARDED {
-                return result::too_large(bytes, MOST_UNGUARDED);
-            }
-            return result::tool_result(&host);
+            let fits = bytes <= MOST_UNGUARDED;
+            return Ok(if fits {
+                result::tool_result(&host)
+            } else {
+                result::too_large(bytes, MOST_UNGUARDED)
+            });
         };
+        let made = result::tool_result(&host);
+        drop(host);
+        let config = guard.config();
+        let message = (HEAD.len() + made.len() + 1) as u64;
+        if config.tool_rules.is_empty() && message <= config.max_response_chars {
+            return Ok(made);
+        }
         let tool = self.0.snapshot.exposed().get(tool).map(|tool| tool.tool.name.clone());
         let call = CallInfo {
             method: "tools/call".to_owned(),
@@ -80,33 +88,51 @@ impl Run {
             server: self.0.profile.server_key.to_owned(),
             session: self.0.saved_as.clone(),
         };
-        let made = result::tool_result(&host);
-        drop(host);
-        guarded(guard, &call, made)
+        Oversized::check(guard, call, made)
     }
 }
 
-/// A result as the guard lets it pass: unchanged, or saved and previewed.
-fn guarded(guard: &Guard, call: &CallInfo, made: Bytes) -> Bytes {
-    let mut message = Vec::with_capacity(HEAD.len() + made.len() + 1);
-    message.extend_from_slice(HEAD);
-    message.extend_from_slice(&made);
-    message.push(b'}');
-    let mut scanner = Scanner::new();
-    let Verdict::Message(envelope) = scanner.whole(&message) else { return made };
-    let Action::Replace { shape, limit } = guard.action(envelope, Some(call)) else { return made };
-    drop(made);
-    let replaced = guard.replace(envelope, Some(call), shape, limit, &mut Body::Memory(&message));
-    let message = replaced.unwrap_or(message);
-    let mut scanner = Scanner::new();
-    let span = match scanner.whole(&message) {
-        Verdict::Message(envelope) => envelope.result_span(),
-        _ => None,
-    };
-    let span = span.and_then(|span| Some(usize::try_from(span.start).ok()?..usize::try_from(span.end).ok()?));
-    let message = Bytes::from(message);
-    match span.filter(|span| span.end <= message.len()) {
-        Some(span) => message.slice(span),
-        None => result::error("the result was too large, and could not be made smaller"),
+/// A result that the guard replaces: saved, and previewed.
+struct Oversized {
+    guard: Arc<Guard>,
+    call: CallInfo,
+    message: Vec<u8>,
+    envelope: Envelope,
+    shape: Shape,
+    limit: u64,
+}
+
+impl Oversized {
+    /// The result, if it passes as it is.
+    fn check(guard: &Arc<Guard>, call: CallInfo, made: Bytes) -> Result<Bytes, Box<Self>> {
+        let mut message = Vec::with_capacity(HEAD.len() + made.len() + 1);
+        message.extend_from_slice(HEAD);
+        message.extend_from_slice(&made);
+        message.push(b'}');
+        let mut scanner = Scanner::new();
+        let Verdict::Message(envelope) = scanner.whole(&message) else { return Ok(made) };
+        let Action::Replace { shape, limit } = guard.action(envelope, Some(&call)) else { return Ok(made) };
+        let (guard, envelope) = (Arc::clone(guard), envelope.clone());
+        Err(Box::new(Self { guard, call, message, envelope, shape, limit }))
+    }
+
+    /// What goes in its place. May block.
+    #[expect(clippy::boxed_local, reason = "it comes in its box, as an error")]
+    fn replace(self: Box<Self>) -> Bytes {
+        let Self { guard, call, message, envelope, shape, limit } = *self;
+        let replaced = guard.replace(&envelope, Some(&call), shape, limit, &mut Body::Memory(&message));
+        let message = replaced.unwrap_or(message);
+        let mut scanner = Scanner::new();
+        let span = match scanner.whole(&message) {
+            Verdict::Message(envelope) => envelope.result_span(),
+            _ => None,
+        };
+        let span =
+            span.and_then(|span| Some(usize::try_from(span.start).ok()?..usize::try_from(span.end).ok()?));
+        let message = Bytes::from(message);
+        match span.filter(|span| span.end <= message.len()) {
+            Some(span) => message.slice(span),
+            None => result::error("the result was too large, and could not be made smaller"),
+        }
     }
 }

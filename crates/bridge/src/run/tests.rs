@@ -3,6 +3,7 @@
 mod ends;
 mod guarded;
 mod handing;
+mod races;
 mod trial_21;
 
 use std::sync::atomic::AtomicBool;

@@ -3,7 +3,7 @@
 use crate::profile::Profile;
 
 /// Names whose values are secret, wherever they end a longer name (`GITHUB_TOKEN`, `x-api-key`).
-const NAMES: &str = "(?:authorization|api[ _-]?key|(?:access|secret|private|auth|signing|encryption|account)[_-]?key|token|secret|pass(?:word|wd|phrase)|credentials?|session[ _-]?id|jwt|cookie)";
+const NAMES: &str = "(?:authorization|api[ _-]?key|(?:access|secret|private|auth|signing|encryption|account)[_-]?key|token|secret|pass(?:word|wd|phrase)|credentials?|sess(?:ion)?[ _-]?id|jwt|cookie)";
 
 /// The patterns, one a line, as the redactor takes them; where a group is named, that part alone goes.
 pub(super) fn lines(profiles: &[Profile]) -> String {
@@ -20,14 +20,14 @@ pub(super) fn lines(profiles: &[Profile]) -> String {
         // User information of a URL (RFC 3986, 3.2.1), with or without a password.
         r#"(?-u:\b[A-Za-z][A-Za-z0-9+.-]{1,31}:\\?/\\?/(?<secret>[^\s/@"'\\<>?#]{1,255})@)"#.to_owned(),
         // Cookies (RFC 6265): the rest of the header, or of the quoted text.
-        r#"(?i-u:\b(?:set-)?cookie\\{0,3}["']?\s*[:=]\s*\\{0,3}["']?(?<secret>[^\s"'\\;,=]{1,255}=[^\r\n"'\\]*))"#.to_owned(),
+        r#"(?i-u:\b(?:set-)?cookie\\{0,3}["']?\s*[:=]\s*\[?\s*\\{0,3}["']?(?<secret>[^\s"'\\;,=]{1,255}=[^\r\n"'\\]*))"#.to_owned(),
         r#"(?i-u:--cookie[= ]\s*\\{0,3}["']?(?<secret>[^\s"'\\][^\r\n"'\\]*))"#.to_owned(),
         // A scheme stays, what follows it goes; credentials with a list of parameters go up to the end of the line.
         r#"(?i-u:authorization\\{0,3}["']?\s*[:=]\s*\\{0,3}["']?(?:digest|aws4-hmac-sha256|hawk)\s+(?<secret>[^\r\n]+))"#.to_owned(),
         r#"(?i-u:authorization\\{0,3}["']?\s*[:=]\s*\\{0,3}["']?(?:basic|bearer|token|apikey|negotiate)\s+(?<secret>[^\s"'\\,;]+))"#.to_owned(),
         // Quoted values: JSON, also in a text of JSON, and assignments.
         format!(
-            r#"(?i-u:{name}\\{{0,3}}["']?\s*(?::|=>?|:=)\s*\\{{0,3}}["'](?<secret>(?:[^"'\\\r\n]|\\+[^"'\\\r\n])+))"#
+            r#"(?i-u:{name}\\{{0,3}}["']?\s*(?::|=>?|:=)\s*\[?\s*\\{{0,3}}["'](?<secret>(?:[^"'\\\r\n]|\\+[^"'\\\r\n])+))"#
         ),
         // Environment and query: no space around the sign.
         format!(r#"(?i-u:{name}=(?<secret>[^\s"'`\\,;&<>(){{}}\[\]]+))"#),
@@ -35,6 +35,10 @@ pub(super) fn lines(profiles: &[Profile]) -> String {
         // Header fields: names of several words, or the one that has no other use.
         format!(
             r#"(?i-u:(?:\b[a-z0-9]+-{name}|\bapi-key|\bsession-id|\bauthorization)[ \t]*:[ \t]*(?<secret>[^\s"'\\,;]+))"#
+        ),
+        // A line that is nothing but a name and a value: a header field, YAML, a line of a log.
+        format!(
+            r#"(?im-u:^[ \t]*[a-z0-9_.-]{{0,64}}{name}[ \t]*:[ \t]+(?<secret>[^\s"'`\\,;(){{}}\[\]<>]{{8,}})[ \t\r]*$)"#
         ),
         // Flags, in a command and in a list.
         format!(r#"(?i-u:(?:^|[\s"'`\[(,=])--?(?:[a-z0-9]+[_-])*{name}[ \t]+\\{{0,3}}["']?(?<secret>[^\s"'\\-][^\s"'\\]*))"#),
@@ -52,7 +56,7 @@ pub(super) fn lines(profiles: &[Profile]) -> String {
 /// Something of it is in every text that a pattern here or a shape of the redactor could match.
 pub(super) fn trigger(profiles: &[Profile]) -> String {
     format!(
-        "(?i-u:{}|bearer|authorization|key|token|secret|passw|passp|credential|session|jwt|cookie|://|:\\\\/|@|gh[pousr]_|_pat_|glpat-|npm_|pypi-|hf_|akia|asia|abia|acca|xox|xapp|slack|sk-|[rs]k_|aiza|ya29|eyj|-----begin)",
+        "(?i-u:{}|bearer|authorization|key|token|secret|passw|passp|credential|sess|jwt|cookie|://|:\\\\/|@|gh[pousr]_|_pat_|glpat-|npm_|pypi-|hf_|akia|asia|abia|acca|xox|xapp|slack|sk-|[rs]k_|aiza|ya29|eyj|-----begin)",
         segments(profiles)
     )
 }

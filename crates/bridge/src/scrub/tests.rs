@@ -42,7 +42,7 @@ fn endpoints_of_both_profiles_go_in_every_spelling() {
 
 #[test]
 fn values_of_key_like_names_go_in_every_form() {
-    let secret = "abCD1234efGH";
+    let (secret, letters) = ("abCD1234efGH", "abcdEFGHijkl");
     for text in [
         format!("Authorization: Bearer {secret}"),
         format!("authorization: Basic {secret}"),
@@ -64,6 +64,13 @@ fn values_of_key_like_names_go_in_every_form() {
         format!("run --session-id '{secret}'"),
         format!("[\"run\",\"--auth-token\",\"{secret}\"]"),
         format!("token: {secret}"),
+        format!("a: b\n  auth_token: {letters}\nc: d"),
+        format!("Token: {letters}\r\nHost: h"),
+        format!("{{\"Cookie\":[\"sid={secret}\"]}}"),
+        format!("{{\"x-auth-token\": [\"{secret}\"]}}"),
+        format!("PHPSESSID={secret}; a"),
+        format!("curl -H 'x-api-key:{secret}'"),
+        format!("Authorization=Bearer%20{secret}"),
         format!("session id: {secret}"),
         format!("password = {secret}"),
         format!("Cookie: sid={secret}; theme=dark"),
@@ -76,7 +83,30 @@ fn values_of_key_like_names_go_in_every_form() {
         format!("bearer%20{secret}"),
         format!("-----BEGIN PRIVATE KEY-----\n{}{secret}\nrest", "M".repeat(40)),
     ] {
-        gone(&text, secret);
+        gone(&text, if text.contains(secret) { secret } else { letters });
+        let once = Scrubber::new().scrub(&text).into_owned();
+        assert_eq!(Scrubber::new().scrub(&once), once, "what was scrubbed stays as it is");
+    }
+}
+
+#[test]
+fn well_known_keys_go_without_a_name_beside_them() {
+    for secret in [
+        format!("ghp_{}", "a1B2".repeat(9)),
+        format!("github_pat_{}", "a1B2".repeat(9)),
+        format!("glpat-{}", "a1B2".repeat(6)),
+        format!("npm_{}", "a1B2".repeat(9)),
+        format!("pypi-{}", "a1B2".repeat(15)),
+        format!("hf_{}", "a1B2".repeat(9)),
+        "AKIAIOSFODNN7EXAMPLE".to_owned(),
+        format!("xoxb-{}", "1".repeat(12)),
+        format!("sk-ant-{}", "x".repeat(30)),
+        format!("sk_live_{}", "x1".repeat(10)),
+        format!("AIza{}", "x1Y".repeat(12)),
+        format!("ya29.{}", "x1Y".repeat(12)),
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc-_1".to_owned(),
+    ] {
+        gone(&format!("a {secret} b"), &secret);
     }
 }
 
@@ -92,6 +122,7 @@ fn what_is_no_secret_stays_and_costs_no_copy() {
         "mail joe@example.com",
         "/etc/passwd",
         "let session = start();",
+        "    token: String,\n    token: Vec<u8>,\n",
         "日本語のテキスト",
     ] {
         assert!(matches!(Scrubber::new().scrub(text), Cow::Borrowed(same) if same == text), "{text}");

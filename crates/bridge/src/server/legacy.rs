@@ -19,6 +19,9 @@ use crate::profile::Profile;
 
 const SESSION_ID: HeaderName = HeaderName::from_static(header::SESSION_ID);
 
+/// Messages of one batch.
+const MOST_IN_BATCH: usize = 1000;
+
 /// One message.
 pub(super) async fn post(asked: &Asked<'_>, message: &Message) -> Response<Body> {
     if let (Some(id), Some("initialize")) = (message.request(), message.envelope.method()) {
@@ -46,6 +49,9 @@ pub(super) async fn post_batch(asked: &Asked<'_>, messages: &[Message], stranger
     }
     if messages.is_empty() && strangers == 0 {
         return refuse("the batch is empty");
+    }
+    if messages.len() + strangers > MOST_IN_BATCH {
+        return refuse(&format!("a batch has at most {MOST_IN_BATCH} messages here"));
     }
     let mut answers = Answers { batch: true, ..Answers::default() };
     for _ in 0..strangers {

@@ -56,8 +56,8 @@ fn deadlines_that_count_otherwise_than_written_are_told_with_their_key() {
     );
     assert_eq!(warnings, []);
     let (deadlines, warnings) = settings.deadlines();
-    assert_eq!(deadlines.tool, Duration::from_secs(60));
-    assert_eq!(deadlines.bridge, Duration::from_secs(60));
+    assert_eq!(deadlines.tool, Duration::from_mins(1));
+    assert_eq!(deadlines.bridge, Duration::from_mins(1));
     assert_eq!(deadlines.connect, Duration::from_secs(1));
     let keys: Vec<&str> = warnings.iter().map(|warning| warning.key.as_str()).collect();
     assert_eq!(keys, ["tools.bridge.callTimeoutMs", "tools.mcp.connectTimeoutMs"]);

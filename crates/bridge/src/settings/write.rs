@@ -79,6 +79,10 @@ fn replace(path: &Path, changes: &[SettingChange]) -> Result<(), BridgeError> {
     if !new.ends_with('\n') {
         new.push('\n');
     }
+    // A file that would be the same, or one that is not there and would say nothing.
+    if new == old_text || (old.is_none() && new == "{}\n") {
+        return Ok(());
+    }
     if new.len() as u64 > LARGEST {
         return Err(unusable(format!("would be larger than {LARGEST} bytes")));
     }

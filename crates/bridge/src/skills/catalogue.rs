@@ -100,14 +100,19 @@ fn catalogue_at(system: &str, open: usize) -> Option<(&str, &str)> {
 }
 
 /// Where the paragraph begins that introduces the list: directly before it, one empty line between, its first line about
-/// skills that are for tasks. A catalogue that was written here before counts as well.
+/// skills that are for tasks; or the tag of the host's section directly before it. A catalogue that was written here before
+/// counts as well.
 fn introduction(before: &str) -> Option<usize> {
     let paragraph_end = before.trim_end_matches(['\n', '\r', ' ']).len();
     let paragraph = before.get(..paragraph_end)?;
-    let mut start = paragraph.rfind("\n\n").map_or(0, |at| at + 2);
-    if let Some(tagged) = paragraph.get(start..)?.strip_prefix("<skills>\n") {
-        start = paragraph_end - tagged.len();
+    if paragraph == "<skills>" || paragraph.ends_with("\n<skills>") {
+        return Some(before.len());
     }
+    let last = paragraph.rfind("\n\n").and_then(|at| paragraph.get(at..)).unwrap_or(paragraph);
+    let last = last.trim_start_matches('\n');
+    let inside = last.rsplit_once("\n<skills>\n").map(|(_, inside)| inside);
+    let inside = inside.or_else(|| last.strip_prefix("<skills>\n")).unwrap_or(last);
+    let start = paragraph_end - inside.len();
     let first = paragraph.get(start..)?.lines().next()?;
     (first == INTRODUCTION || first.starts_with("The following skills provide")).then_some(start)
 }

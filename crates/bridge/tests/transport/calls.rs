@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 use toolway_bridge::{
-    Bridge, BridgeConfig, BridgeError, CallId, Deadlines, Diagnostics, DiagnosticsConfig, HostResult,
-    Profile, RawJson, Rejection, RejectionKind, Settlement,
+    Bridge, BridgeConfig, BridgeError, CallId, Deadlines, DiagnosticEvent, DiagnosticSink, Diagnostics,
+    DiagnosticsConfig, HostResult, Profile, RawJson, Rejection, RejectionKind, Settlement,
 };
 
 use crate::rig::{Legacy, Rig, Told, address, call, list, modern, snapshot, text_of, tool};
@@ -247,6 +247,16 @@ impl Write for Shared {
     }
 }
 
+/// Costs no call anything.
+struct Throwing;
+
+impl DiagnosticSink for Throwing {
+    fn record(&mut self, event: &DiagnosticEvent) -> io::Result<()> {
+        assert_eq!(event.name(), "never", "the recorder throws");
+        Ok(())
+    }
+}
+
 #[tokio::test]
 async fn statement_35_diagnostics_have_no_secret_of_arguments_results_reasons_or_url() -> Result<()> {
     const SECRET: &str = "sk-hunter2-5f1c";
@@ -255,7 +265,7 @@ async fn statement_35_diagnostics_have_no_secret_of_arguments_results_reasons_or
     let diagnostics = Diagnostics::new(DiagnosticsConfig {
         stderr: Some((Profile::PI, Box::new(stderr.clone()))),
         file: Some(file.clone()),
-        sinks: Vec::new(),
+        sinks: vec![Box::new(Throwing)],
     });
     let config = BridgeConfig { diagnostics: diagnostics.clone(), ..BridgeConfig::new(Profile::PI) };
     let mut rig = Rig::of(config, vec![tool("slow")]).await?;

@@ -291,6 +291,10 @@ async fn batches_are_for_the_revisions_that_have_them() -> Result<()> {
     assert_eq!(rig.ask(&rig.post(&[("Mcp-Session-Id", &old)], notes.as_bytes())).await?.status(), 202);
     let empty = rig.ask(&rig.post(&[("Mcp-Session-Id", &old)], b"[]")).await?;
     assert_eq!(empty.status(), 400);
+    let many: Vec<_> = (0..1001).map(|id| call(id, "pi__slow", &json!({}))).collect();
+    let body = serde_json::to_vec(&many)?;
+    assert_eq!(rig.ask(&rig.post(&[("Mcp-Session-Id", &old)], &body)).await?.status(), 400);
+    assert_eq!(rig.run.pending(), 0, "nothing of it was begun");
     Ok(())
 }
 

@@ -121,3 +121,27 @@ async fn a_client_that_asked_for_progress_hears_that_its_call_lives() -> Result<
     assert_eq!(text_of(&wire.event().await?.context("no answer")?), "ok");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_host_that_floods_with_progress_fills_no_memory() -> Result<()> {
+    let mut rig = Rig::new().await?;
+    let session = rig.legacy().await?;
+    let mut wire = Wire::open(rig.port).await?;
+    wire.send(&session.post(&rig, &with_token(1, &json!("t")))).await?;
+    let started = rig.started().await?;
+    for number in 0..50_000 {
+        rig.run.progress(&started.id, &Progress { message: Some("x".repeat(200)), ..Progress::new(number) });
+    }
+    rig.run.settle(&started.id, HostResult::text("done"));
+    assert!(wire.head().await?.is_events());
+    let (mut last, mut notes) = (-1.0, 0);
+    let answer = loop {
+        let event = wire.event().await?.context("no answer")?;
+        let Some(value) = event["params"]["progress"].as_f64() else { break event };
+        assert!(value > last, "{value} after {last}");
+        (last, notes) = (value, notes + 1);
+    };
+    assert_eq!(text_of(&answer), "done");
+    assert!(notes < 1000 && last > 49_998.0, "{notes} notes, the last says {last}");
+    Ok(())
+}

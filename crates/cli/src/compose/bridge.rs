@@ -41,11 +41,11 @@ impl Bridging {
             None => settings_files(own)?,
         };
         let common_args = CommonArgs {
-            client,
             max_response_chars,
             preview_chars,
-            tool_limit,
             output_dir,
+            client,
+            tool_limit,
             log,
             ..CommonArgs::default()
         };

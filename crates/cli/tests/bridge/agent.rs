@@ -68,7 +68,8 @@ impl Agent {
     pub(crate) fn connect(url: &str) -> Result<Self> {
         let mut agent = Self::new(url);
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}});
-        let answer = agent.post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}))?;
+        let answer =
+            agent.post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}))?;
         ensure!(answer.status == 200, "{answer:?}");
         agent.session = answer.session;
         let answer = agent.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;

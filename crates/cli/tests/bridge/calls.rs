@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::host::Host;
+use crate::host::{Host, home};
 
 #[test]
 fn statement_18_a_call_reaches_the_host_under_its_real_name_and_its_result_the_agent() -> Result<()> {
@@ -56,10 +56,12 @@ fn results_failures_and_progress_take_their_ways() -> Result<()> {
     let pending = agent.call_later(1, "host__work", &json!({}));
     let call = host.call()?;
     for n in 1..=2 {
-        let progress = json!({"call": call["call"], "progress": n, "total": 2, "message": format!("step {n}")});
+        let progress =
+            json!({"call": call["call"], "progress": n, "total": 2, "message": format!("step {n}")});
         assert_eq!(host.ask("call/progress", progress)?, json!({"accepted": true}));
     }
-    let content = json!([{"type": "image", "data": "QUJD", "mimeType": "image/png"}, {"type": "odd", "n": 1}]);
+    let content =
+        json!([{"type": "image", "data": "QUJD", "mimeType": "image/png"}, {"type": "odd", "n": 1}]);
     host.ask("call/result", json!({"call": call["call"], "content": content, "isError": true}))?;
     let answer = pending.answer()?;
     let result = &answer.response()?["result"];
@@ -139,5 +141,41 @@ fn a_run_that_is_not_attached_keeps_calls_and_one_that_is_detached_refuses_them(
     let call = host.call()?;
     host.answer(&call, "again")?;
     assert_eq!(pending.answer()?.text()?, "again");
+    Ok(())
+}
+
+#[test]
+fn a_result_over_the_limit_is_saved_whole_and_previewed() -> Result<()> {
+    let house = home()?;
+    let saved = house.path().join("saved");
+    let options = ["--max-response-chars", "5000", "--output-dir", &saved.display().to_string()];
+    let mut host = Host::silent_with(house, &options)?;
+    host.ask("initialize", json!({"protocolVersion": 1, "host": {"name": "h"}, "profile": "host"}))?;
+    let (_, agent) = host.with_agent(&["log"])?;
+    let long: String = (0..5000).flat_map(|n| ["line ".to_owned(), n.to_string(), "\n".to_owned()]).collect();
+    let pending = agent.call_later(1, "host__log", &json!({}));
+    let call = host.call()?;
+    assert!(host.answer(&call, &long)?);
+    let text = pending.answer()?.text()?;
+    assert!(text.chars().count() <= 5000 && text.contains(&saved.display().to_string()), "{text}");
+    let files = std::fs::read_dir(&saved)?.flatten().map(|entry| std::fs::read_to_string(entry.path()));
+    assert!(files.flatten().any(|content| content.contains("line 4999")), "nothing was saved");
+    Ok(())
+}
+
+#[test]
+fn a_real_client_lists_and_calls() -> Result<()> {
+    let mut host = Host::start("host")?;
+    host.declare(&["add"])?;
+    let run = host.open(json!({}))?;
+    let mut client = std::process::Command::new(env!("CARGO_BIN_EXE_toolway"));
+    client.args(["call", "--url", &run.url, "host__add", "a=1"]).env("HOME", host.home());
+    let running = client.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn()?;
+    let call = host.call()?;
+    assert_eq!(call["tool"], "add");
+    host.answer(&call, "one and nothing")?;
+    let output = running.wait_with_output()?;
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains("one and nothing"), "{out} {err}");
     Ok(())
 }

@@ -52,9 +52,9 @@ impl Bound {
             return Ok(());
         }
         let free = ["toolway-bridge-run-", "toolway-replay-", "http://127.0.0.1:", "bridge:on:", "/home/you"];
-        let is_free = free.iter().any(|start| {
-            shown.starts_with(start) && (real.starts_with(start) || *start == "/home/you")
-        });
+        let is_free = free
+            .iter()
+            .any(|start| shown.starts_with(start) && (real.starts_with(start) || *start == "/home/you"));
         let is_version = place.ends_with(".version");
         ensure!((is_free && filled == shown) || is_version, "{place}: {shown:?}, really {real:?}");
         self.0.insert(shown.to_owned(), real.to_owned());
@@ -80,7 +80,8 @@ fn the_documents_conversation_is_what_happens() -> Result<()> {
         match who {
             ">" => host.client.send(&bound.fill(text))?,
             "<" => {
-                let real = host.client.next_line(SOON)?.with_context(|| format!("stdout ended before {line}"))?;
+                let real =
+                    host.client.next_line(SOON)?.with_context(|| format!("stdout ended before {line}"))?;
                 let real: Value = serde_json::from_slice(&real)?;
                 bound.meet(&shown, &real, "").with_context(|| format!("{line}\nreally {real}"))?;
                 if let Some(url) = real["result"]["server"]["url"].as_str() {

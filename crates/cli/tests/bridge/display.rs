@@ -34,13 +34,19 @@ fn statement_44_a_recorded_shell_card_runs_nothing_and_is_given_once() -> Result
         host.ask("display/tool", completed("a1", "shell", &args, &result))?;
         let shown = host.told("display/show")?;
         let card = shown["items"][0].clone();
-        assert_eq!((&card["kind"], &card["tool"], &shown["run"]), (&json!("card"), &json!("bash"), &json!(run.id)));
+        assert_eq!(
+            (&card["kind"], &card["tool"], &shown["run"]),
+            (&json!("card"), &json!("bash"), &json!(run.id))
+        );
         let take = json!({"id": card["id"], "tool": "bash"});
         let wrong = json!({"id": card["id"], "tool": "read"});
         assert_eq!(host.refused("replay/take", wrong)?["code"], -32001);
         let record = host.ask("replay/take", take.clone())?;
         assert_eq!((&record["recorded"], &record["isError"]), (&json!(true), &json!(false)));
-        assert!(record["content"][0]["text"].as_str().is_some_and(|text| text.contains("done and done")), "{record}");
+        assert!(
+            record["content"][0]["text"].as_str().is_some_and(|text| text.contains("done and done")),
+            "{record}"
+        );
         assert_eq!(host.refused("replay/take", take)?["data"]["kind"], "record");
         assert!(!touched.exists());
 

@@ -65,7 +65,13 @@ impl Host {
 
     /// A bridge to which nobody has spoken.
     pub(crate) fn silent(home: TempDir) -> Result<Self> {
-        let client = Client::start(&mut command(home.path(), &["--log", "debug"]))?;
+        Self::silent_with(home, &[])
+    }
+
+    /// The same with more options.
+    pub(crate) fn silent_with(home: TempDir, options: &[&str]) -> Result<Self> {
+        let options = [&["--log", "debug"], options].concat();
+        let client = Client::start(&mut command(home.path(), &options))?;
         Ok(Self { client, home, last: 0 })
     }
 
@@ -74,9 +80,12 @@ impl Host {
     }
 
     /// Sends a request; gives its id.
+    #[expect(clippy::needless_pass_by_value, reason = "what is sent is written where it is sent")]
     pub(crate) fn send(&mut self, method: &str, params: Value) -> Result<u64> {
         self.last += 1;
-        self.client.send(&json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}).to_string())?;
+        self.client.send(
+            &json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}).to_string(),
+        )?;
         Ok(self.last)
     }
 
@@ -118,14 +127,17 @@ impl Host {
 
     /// Declares tools of these names in `main`.
     pub(crate) fn declare(&mut self, names: &[&str]) -> Result<Value> {
-        let tools: Vec<Value> = names.iter().map(|name| json!({"name": name, "description": "A tool."})).collect();
+        let tools: Vec<Value> =
+            names.iter().map(|name| json!({"name": name, "description": "A tool."})).collect();
         self.ask("tools/declare", json!({"tools": tools}))
     }
 
     /// Opens a run.
     pub(crate) fn open(&mut self, params: Value) -> Result<Run> {
         let opened = self.ask("run/open", params)?;
-        let text = |value: &Value| Ok::<_, anyhow::Error>(value.as_str().with_context(|| opened.to_string())?.to_owned());
+        let text = |value: &Value| {
+            Ok::<_, anyhow::Error>(value.as_str().with_context(|| opened.to_string())?.to_owned())
+        };
         Ok(Run { id: text(&opened["run"])?, url: text(&opened["server"]["url"])?, opened: opened.clone() })
     }
 

@@ -7,7 +7,7 @@ use crate::agent::Agent;
 use crate::host::Host;
 
 #[test]
-fn a_child_session_ends_without_touching_its_parents_calls() -> Result<()> {
+fn statement_33_a_child_session_ends_without_touching_its_parents_calls() -> Result<()> {
     let mut host = Host::start("host")?;
     let (_, agent) = host.with_agent(&["delegate"])?;
     let parent = agent.call_later(1, "host__delegate", &json!({}));
@@ -71,9 +71,7 @@ fn prompts_go_on_until_something_forces_a_new_agent() -> Result<()> {
     host.declare(&["todo"])?;
     let run = host.open(json!({}))?;
     let user = |text: &str| json!({"role": "user", "content": text});
-    let ask = |messages: serde_json::Value, system: &str| {
-        json!({"run": run.id, "system": {"text": system}, "messages": messages, "agent": {"model": "m"}})
-    };
+    let ask = |messages: serde_json::Value, system: &str| json!({"run": run.id, "system": {"text": system}, "messages": messages, "agent": {"model": "m"}});
     let first = host.ask("prompt/next", ask(json!([user("hello")]), "Be brief."))?;
     assert_eq!((&first["kind"], &first["newAgent"]), (&json!("bootstrap"), &json!(false)));
     let text = first["text"].as_str().unwrap_or_default();

@@ -11,12 +11,16 @@ fn text_of(report: &Value) -> String {
 }
 
 #[test]
-fn statement_51_the_report_prints_settings_and_surface_with_and_without_ui_and_when_the_file_is_broken() -> Result<()> {
-    for (profile, file, command) in
-        [("pi", ".pi/agent/cursor-sdk.json", "/cursor-tools"), ("host", ".config/toolway/bridge.json", "/tools")]
-    {
+fn statement_51_the_report_prints_settings_and_surface_with_and_without_ui_and_when_the_file_is_broken()
+-> Result<()> {
+    for (profile, file, command) in [
+        ("pi", ".pi/agent/cursor-sdk.json", "/cursor-tools"),
+        ("host", ".config/toolway/bridge.json", "/tools"),
+    ] {
         for (ui, show) in [(true, "notification"), (false, "stdout")] {
-            for content in [None, Some("{\"tools\": {"), Some("[]"), Some("{\"local\":{\"settingSources\":[]}}")] {
+            for content in
+                [None, Some("{\"tools\": {"), Some("[]"), Some("{\"local\":{\"settingSources\":[]}}")]
+            {
                 let house = home()?;
                 if let Some(content) = content {
                     std::fs::write(house.path().join(file), content)?;
@@ -30,7 +34,8 @@ fn statement_51_the_report_prints_settings_and_surface_with_and_without_ui_and_w
                 assert!(lines[0].contains(command), "{text}");
                 assert_eq!(lines[1], "tools.bridge.enabled: enabled");
                 assert_eq!(lines[2], "tools.manifest: enabled");
-                let sources = if content.is_some_and(|content| content.contains("Sources")) { "none" } else { "all" };
+                let sources =
+                    if content.is_some_and(|content| content.contains("Sources")) { "none" } else { "all" };
                 assert_eq!(lines[3], format!("local.settingSources: {sources}"));
                 assert!(text.contains(&format!("{profile}__todo")), "{text}");
                 assert!(text.contains("\"bash\": overlaps"), "{text}");
@@ -46,7 +51,10 @@ fn statement_51_the_report_prints_settings_and_surface_with_and_without_ui_and_w
 fn settings_come_from_the_file_with_the_hosts_own_above_and_are_written_without_a_loss() -> Result<()> {
     let house = home()?;
     let file = house.path().join(".config/toolway/bridge.json");
-    std::fs::write(&file, "{\"mine\": 1, \"tools\": {\"bridge\": {\"exclude\": [\"b\"], \"callTimeoutMs\": 120000}}}")?;
+    std::fs::write(
+        &file,
+        "{\"mine\": 1, \"tools\": {\"bridge\": {\"exclude\": [\"b\"], \"callTimeoutMs\": 120000}}}",
+    )?;
     let mut host = Host::start_with(house, "host", json!({}))?;
     host.declare(&["a", "b", "c"])?;
     let run = host.open(json!({}))?;
@@ -61,7 +69,10 @@ fn settings_come_from_the_file_with_the_hosts_own_above_and_are_written_without_
     host.ask("settings/declare", json!({"settings": {}}))?;
     let changes = json!({"tools.bridge.callTimeoutMs": null, "tools.manifest": false});
     let shown = host.ask("settings/write", json!({"changes": changes}))?;
-    assert_eq!((&shown["deadlines"]["bridgeMs"], &shown["settings"]["tools"]["manifest"]), (&json!(3_600_000), &json!(false)));
+    assert_eq!(
+        (&shown["deadlines"]["bridgeMs"], &shown["settings"]["tools"]["manifest"]),
+        (&json!(3_600_000), &json!(false))
+    );
     let written: Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
     assert_eq!((&written["mine"], &written["tools"]["bridge"]["exclude"]), (&json!(1), &json!(["b"])));
     std::fs::write(&file, "{ broken")?;
@@ -75,11 +86,17 @@ fn statement_08_a_disabled_bridge_or_no_tools_opens_no_port() -> Result<()> {
     let mut host = Host::start("host")?;
     host.declare(&[])?;
     let opened = host.ask("run/open", json!({}))?;
-    assert_eq!((&opened["run"], &opened["server"], &opened["reason"]), (&json!(null), &json!(null), &json!("no_exposed_tools")));
+    assert_eq!(
+        (&opened["run"], &opened["server"], &opened["reason"]),
+        (&json!(null), &json!(null), &json!("no_exposed_tools"))
+    );
     host.declare(&["a"])?;
     host.ask("settings/declare", json!({"settings": {"tools": {"bridge": {"enabled": false}}}}))?;
     let opened = host.ask("run/open", json!({}))?;
-    assert_eq!((&opened["server"], &opened["reason"], &opened["signature"]), (&json!(null), &json!("disabled"), &json!("bridge:off")));
+    assert_eq!(
+        (&opened["server"], &opened["reason"], &opened["signature"]),
+        (&json!(null), &json!("disabled"), &json!("bridge:off"))
+    );
     assert!(toolway_testkit::listening(host.client.pid()).is_empty());
     let report = host.ask("report/read", json!({}))?;
     assert!(text_of(&report).contains("tools.bridge.enabled: disabled"));
@@ -132,5 +149,27 @@ fn runs_open_while_the_host_declares_and_each_has_what_stood_before_it() -> Resu
             assert_eq!(answer.answer()?.response()?["result"]["isError"], true);
         }
     }
+    Ok(())
+}
+
+#[test]
+fn statement_16_a_tool_that_comes_later_is_for_the_next_agent() -> Result<()> {
+    let mut host = Host::start("pi")?;
+    let (run, agent) = host.with_agent(&["first"])?;
+    let ask = |run: &str| json!({"run": run, "messages": [{"role": "user", "content": "go"}]});
+    let prompt = host.ask("prompt/next", ask(&run.id))?;
+    host.ask("prompt/sent", json!({"ticket": prompt["ticket"]}))?;
+    assert_eq!(host.ask("prompt/next", ask(&run.id))?["kind"], "incremental");
+    host.declare(&["first", "second"])?;
+    assert_eq!(agent.tools()?, ["pi__first"]);
+    let prompt = host.ask("prompt/next", ask(&run.id))?;
+    assert_eq!((&prompt["kind"], &prompt["newAgent"]), (&json!("bootstrap"), &json!(true)));
+    assert_eq!(prompt["reason"], "what the bridge exposes changed");
+    let next = host.open(json!({}))?;
+    let prompt = host.ask("prompt/next", ask(&next.id))?;
+    assert!(prompt["text"].as_str().is_some_and(|text| text.contains("pi__first, pi__second")), "{prompt}");
+    host.ask("prompt/sent", json!({"ticket": prompt["ticket"]}))?;
+    assert_eq!(host.ask("prompt/next", ask(&next.id))?["kind"], "incremental");
+    assert_eq!(Agent::connect(&next.url)?.tools()?, ["pi__first", "pi__second"]);
     Ok(())
 }

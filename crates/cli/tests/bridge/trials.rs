@@ -74,7 +74,10 @@ fn trial_22_names_lists_and_manifest_agree_and_each_name_reaches_its_tool() -> R
     let listed = agent.tools()?;
     assert_eq!(listed.len(), 8, "{listed:?}");
     for name in &listed {
-        assert!(name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)), "{name}");
+        assert!(
+            name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)),
+            "{name}"
+        );
     }
     let manifest = host.ask("manifest/read", json!({"run": run.id}))?;
     assert_eq!(manifest["names"], json!(listed));

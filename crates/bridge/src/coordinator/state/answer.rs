@@ -45,6 +45,9 @@ impl State {
         if let Some(run) = &run {
             run.bind(inbox.sink(agent.number));
         }
+        if let (Some(live), Some(run)) = (&mut agent.live, &run) {
+            live.replay.scrubber().add(&run.server().url);
+        }
         agent.run.clone_from(&run);
         self.making.gate.set_run(run);
         let making = std::mem::replace(&mut agent.phase, Phase::Resting);
@@ -102,8 +105,9 @@ impl State {
             }
             AgentEvent::TurnEnded(usage) => {
                 live.queue.usage();
-                if let Some(turn) = &mut self.active {
-                    turn.used(usage);
+                match self.active.as_mut().filter(|turn| !turn.has_ended()) {
+                    Some(turn) => turn.used(usage),
+                    None => live.used += usage,
                 }
             }
             AgentEvent::Ended(_) => {}
@@ -140,7 +144,10 @@ impl State {
         self.batch = None;
         self.display_due(now);
         loop {
-            let Some(turn) = self.active.as_ref().filter(|turn| !turn.has_ended() && !turn.has_unsent()) else { return };
+            let Some(turn) = self.active.as_ref().filter(|turn| !turn.has_ended() && !turn.has_unsent())
+            else {
+                return;
+            };
             if turn.is_given_up() || self.stage == Stage::Rest {
                 return;
             }
@@ -160,9 +167,8 @@ impl State {
     }
 
     fn emit(&mut self, emit: Emit<(CallId, Card)>, now: Instant) {
-        let is_tool = matches!(emit, Emit::Calls(_) | Emit::Replays(_));
-        if is_tool && matches!(self.stage, Stage::Steering(_)) {
-            return self.send(Some("the user said something while the agent was busy"), now);
+        if matches!(self.stage, Stage::Steering(_)) && !matches!(emit, Emit::Text(_) | Emit::Thinking(_)) {
+            return self.steered_tools(emit, now);
         }
         let Some(turn) = &mut self.active else { return };
         let calls: Vec<ToolCall> = match emit {
@@ -178,7 +184,11 @@ impl State {
                 if let Some(live) = self.agent.as_mut().and_then(|agent| agent.live.as_mut()) {
                     live.handed.extend(calls.iter().map(|call| call.id.clone()));
                 }
-                let call = |call: crate::call::HostCall| ToolCall { id: call.id, name: call.tool, arguments: call.arguments };
+                let call = |call: crate::call::HostCall| ToolCall {
+                    id: call.id,
+                    name: call.tool,
+                    arguments: call.arguments,
+                };
                 calls.into_iter().map(call).collect()
             }
             Emit::Replays(cards) => self.keep_cards(cards),
@@ -191,6 +201,20 @@ impl State {
             }
         }
         turn.calls(calls);
+        turn.flush();
+    }
+
+    /// Tools while the user waits with something to say. What an answer that ended has left to show is shown as text; an
+    /// answer that goes on is left.
+    fn steered_tools(&mut self, emit: Emit<(CallId, Card)>, now: Instant) {
+        let ended =
+            self.agent.as_ref().and_then(|agent| agent.live.as_ref()).is_some_and(|live| live.end.is_some());
+        let (Emit::Replays(cards), true, Some(turn)) = (emit, ended, &mut self.active) else {
+            return self.send(Some("the user said something while the agent was busy"), now);
+        };
+        for (_, card) in cards {
+            turn.thinking(format!("{}\n", card.text()));
+        }
         turn.flush();
     }
 

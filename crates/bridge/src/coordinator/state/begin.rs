@@ -13,7 +13,7 @@ use crate::coordinator::driver::Order;
 use crate::coordinator::idle::Idle;
 use crate::coordinator::pool::{Live, Phase, Pooled};
 use crate::coordinator::tail::Tail;
-use crate::coordinator::turn::Watch;
+use crate::coordinator::turn::{OpenTurn, Watch};
 use crate::host_port::StopReason;
 
 /// How long an answer may go on when the user said something meanwhile.
@@ -22,19 +22,16 @@ const STEERING: Duration = Duration::from_secs(10);
 impl State {
     /// Takes up the next turn that waits. `false`: there is none.
     pub(super) fn next_turn(&mut self, now: Instant) -> bool {
-        let Some(mut turn) = self.queue.pop_front() else { return false };
+        let Some(turn) = self.queue.pop_front() else { return false };
         if turn.is_given_up() {
-            turn.end(StopReason::Aborted("the host gave the turn up before it began".to_owned()));
-            turn.flush();
+            self.never_begun(turn, now);
             return true;
         }
-        self.turns += 1;
         self.making.gate.set_abort(turn.request.abort.clone());
         let tail = Tail::of(&turn.request.messages);
         self.active = Some(turn);
         self.stage = Stage::Answer;
-        let continues = self.agent.as_ref().and_then(|agent| agent.live.as_ref()).is_some_and(|live| live.continues(&tail));
-        if continues {
+        if self.continues(&tail) {
             self.go_on(tail, now);
         } else {
             // Results that no answer waits for: the transcript has them, and nothing is executed for them again.
@@ -44,16 +41,30 @@ impl State {
         true
     }
 
+    /// A turn that is given up before it began creates nothing. If it brought the results that an answer waits for, that
+    /// answer is given up with it.
+    pub(super) fn never_begun(&mut self, mut turn: OpenTurn, now: Instant) {
+        turn.end(StopReason::Aborted("the host gave the turn up before it began".to_owned()));
+        turn.flush();
+        if self.served().is_none() && self.continues(&Tail::of(&turn.request.messages)) {
+            self.stop_agent(now);
+        }
+    }
+
+    fn continues(&self, tail: &Tail) -> bool {
+        self.agent.as_ref().and_then(|agent| agent.live.as_ref()).is_some_and(|live| live.continues(tail))
+    }
+
     /// The same answer of the same agent goes on: no new agent, no new prompt.
     fn go_on(&mut self, tail: Tail, now: Instant) {
         let Some(turn) = &self.active else { return };
         let context = self.replay_context(&turn.request);
-        let abort = Watch::new(&turn.request.abort);
-        let Some(agent) = &mut self.agent else { return };
+        let (Some(turn), Some(agent)) = (&mut self.active, &mut self.agent) else { return };
         agent.idle.lease();
         let Some(live) = &mut agent.live else { return };
-        live.abort = abort;
-        live.display.set_context(context);
+        live.abort = Watch::new(&turn.request.abort);
+        turn.used(std::mem::take(&mut live.used));
+        live.replay.set_context(context);
         for (id, result) in tail.results {
             self.yields |= settle(agent.run.as_ref(), live, &id, result);
         }
@@ -66,7 +77,8 @@ impl State {
     pub(super) fn send(&mut self, anew: Option<&str>, now: Instant) {
         let Some(turn) = &self.active else { return };
         let composed = self.compose(&turn.request);
-        let step = self.agent.as_ref().map(|agent| agent.continuity.decide(&composed.situation(&turn.request), now));
+        let step =
+            self.agent.as_ref().map(|agent| agent.continuity.decide(&composed.situation(&turn.request), now));
         let decided = step.as_ref().and_then(|step| match &step.decision {
             Decision::Bootstrap { cause, new_agent: true } => Some(cause.to_string()),
             Decision::Bootstrap { .. } | Decision::Incremental { .. } => None,
@@ -78,7 +90,9 @@ impl State {
             }
             match agent.phase {
                 Phase::Resting | Phase::Stopping(_) => None,
-                Phase::Making(..) | Phase::Sending(_) | Phase::Running => Some("the agent is busy with another prompt".to_owned()),
+                Phase::Making(..) | Phase::Sending(_) | Phase::Running => {
+                    Some("the agent is busy with another prompt".to_owned())
+                }
             }
         });
         match (reason, step, self.agent.as_ref().map(|agent| &agent.phase)) {
@@ -126,7 +140,6 @@ impl State {
         self.agent = Some(Pooled {
             number: self.agents,
             reins,
-            snapshot: Arc::clone(&composed.snapshot),
             run: None,
             phase: Phase::Making(prompt, step),
             continuity,
@@ -136,8 +149,8 @@ impl State {
         });
     }
 
-    fn new_live(&self, turn: &crate::coordinator::turn::OpenTurn) -> Live {
-        Live::new(self.making.pace, self.new_display(&turn.request), &turn.request.abort)
+    fn new_live(&self, turn: &OpenTurn) -> Live {
+        Live::new(self.making.pace, self.new_replay(&turn.request), &turn.request.abort)
     }
 }
 

@@ -35,7 +35,8 @@ impl State {
 
     /// The host hears of it if it was handed the call; what is queued still is dropped by the queue.
     fn call_cancelled(&mut self, number: u64, id: &CallId, reason: &str) {
-        let live = self.agent.as_mut().filter(|agent| agent.number == number).and_then(|agent| agent.live.as_mut());
+        let live =
+            self.agent.as_mut().filter(|agent| agent.number == number).and_then(|agent| agent.live.as_mut());
         if live.is_some_and(|live| live.handed.remove(id)) {
             self.abort_at_host(id, reason);
         }

@@ -50,8 +50,10 @@ impl State {
             setting_sources: &setting_sources,
             preserve_instructions: settings.local.preserve_pi_agents_context,
         });
-        let manifest =
-            settings.tools.manifest.then(|| manifest(profile, &snapshot, &ManifestOptions { in_prompt: true }));
+        let manifest = settings
+            .tools
+            .manifest
+            .then(|| manifest(profile, &snapshot, &ManifestOptions { in_prompt: true }));
         Composed { snapshot, key, catalogue, system, manifest }
     }
 }
@@ -69,7 +71,12 @@ impl Composed {
     }
 
     /// What the agent is sent.
-    pub(super) fn prompt(&self, profile: &Profile, request: &TurnRequest, decision: &Decision) -> AgentPrompt {
+    pub(super) fn prompt(
+        &self,
+        profile: &Profile,
+        request: &TurnRequest,
+        decision: &Decision,
+    ) -> AgentPrompt {
         let exposed: Vec<&str> = self.snapshot.exposed().iter().map(|tool| tool.mcp_name.as_str()).collect();
         let sent = match decision {
             Decision::Incremental { sent } => *sent,
@@ -101,7 +108,10 @@ impl Composed {
     /// What a new agent is made with. Its MCP server is added when there is a run.
     pub(super) fn options(&self, request: &TurnRequest, settings: &Settings) -> AgentOptions {
         let deadlines = deadlines(settings);
-        let safety = [(settings.local.auto_review, SafetyOption::AutoReview), (settings.local.sandbox, SafetyOption::Sandbox)];
+        let safety = [
+            (settings.local.auto_review, SafetyOption::AutoReview),
+            (settings.local.sandbox, SafetyOption::Sandbox),
+        ];
         AgentOptions {
             cwd: request.cwd.clone(),
             model: request.model.clone(),

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{GivenUp, State};
+use super::{GivenUp, Stage, State};
 use crate::continuity::Cause;
 use crate::coordinator::driver::Order;
 use crate::coordinator::pool::Phase;
 use crate::host_port::StopReason;
+use crate::replay::RunEnd;
 
 /// How long an agent that was cancelled may take before another one is made.
 const STOPPING: Duration = Duration::from_secs(5);
@@ -21,15 +22,16 @@ impl State {
     pub(super) fn given_up(&mut self, what: GivenUp, now: Instant) {
         match what {
             GivenUp::Queued(at) => {
-                if let Some(mut turn) = self.queue.remove(at) {
-                    turn.end(StopReason::Aborted("the host gave the turn up before it began".to_owned()));
-                    turn.flush();
+                if let Some(turn) = self.queue.remove(at) {
+                    self.never_begun(turn, now);
                 }
             }
             GivenUp::Active => {
+                self.last_traces(RunEnd::Aborted);
                 if let Some(turn) = &mut self.active {
                     turn.end(StopReason::Aborted(ABORTED.to_owned()));
                 }
+                self.stage = Stage::Answer;
                 self.stop_agent(now);
             }
             GivenUp::Calls => self.stop_agent(now),
@@ -37,7 +39,7 @@ impl State {
     }
 
     /// Ends what the agent does now. It is kept, if it stops.
-    fn stop_agent(&mut self, now: Instant) {
+    pub(super) fn stop_agent(&mut self, now: Instant) {
         self.reject_calls(ABORTED, now);
         let Some(agent) = &mut self.agent else { return };
         agent.live = None;
@@ -60,6 +62,7 @@ impl State {
     /// Lets the agent go with its run. An answer that the host has not seen whole is gone with it.
     pub(super) fn let_go(&mut self, reason: &str, now: Instant) {
         self.reject_calls(reason, now);
+        self.last_traces(RunEnd::Drained);
         self.batch = None;
         if let Some(agent) = self.agent.take() {
             tracing::debug!(scope = %self.making.scope, agent = agent.number, reason, "an agent is let go");
@@ -91,10 +94,15 @@ impl State {
 
     /// The connection to the agent is dead.
     pub(super) fn agent_died(&mut self, now: Instant) {
-        if let Some(turn) = &mut self.active {
-            turn.end(StopReason::Error("the connection to the agent is lost".to_owned()));
+        let lost = "the connection to the agent is lost";
+        if self.stage == Stage::Rest {
+            return self.send(Some(lost), now);
         }
-        self.let_go("the connection to the agent is lost", now);
+        self.last_traces(RunEnd::Failed);
+        if let Some(turn) = &mut self.active {
+            turn.end(StopReason::Error(lost.to_owned()));
+        }
+        self.let_go(lost, now);
     }
 
     /// The end of the session: everything that waits hears of it, in this order: calls, turns, agent.

@@ -1,28 +1,38 @@
 //! Owns the way of the agent's own tools into the turn: reports in, cards and traces out.
 
-use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use tokio::time::Instant;
 
 use super::State;
 use crate::agent_port::AgentEnd;
 use crate::call::CallId;
-use crate::coordinator::display::Display;
-use crate::coordinator::pool::Pooled;
+use crate::coordinator::pool::{Live, Pooled};
 use crate::host_port::{ToolCall, TurnRequest};
-use crate::replay::{AgentToolEvent, Card, ReplayContext};
-use crate::settings::{NativeDisplay, TaskPresentation};
+use crate::live::LiveItem;
+use crate::replay::{AgentToolEvent, Card, Disk, Replay, ReplayContext, ReplayOutput, RunEnd};
+use crate::scrub::Scrubber;
+use crate::settings::HostMode;
+
+/// Turns of this process: a part of the ids of cards.
+static TURNS: AtomicU64 = AtomicU64::new(1);
 
 impl Pooled {
     /// When something is to be shown that only waits for the time.
     pub(in crate::coordinator) fn display_deadline(&self) -> Option<Instant> {
-        None
+        self.live.as_ref()?.replay.next_due()
     }
 }
 
 impl State {
-    pub(super) fn new_display(&self, request: &TurnRequest) -> Display {
-        Display::new(self.replay_context(request))
+    pub(super) fn new_replay(&self, request: &TurnRequest) -> Replay {
+        let mut replay = Replay::new(self.replay_context(request), Scrubber::new(), Arc::new(Disk));
+        // Bridge calls have their own endpoint, which no text may show, also one that an agent keeps from an earlier turn.
+        if let Some(run) = self.agent.as_ref().and_then(|agent| agent.run.as_ref()) {
+            replay.scrubber().add(&run.server().url);
+        }
+        replay
     }
 
     /// What can be shown in a turn, as it was when the turn began.
@@ -31,29 +41,67 @@ impl State {
         ReplayContext {
             profile: self.making.profile,
             owner: self.making.scope.to_string(),
-            display: display.native != NativeDisplay::Off,
-            print_mode: false,
+            display: display.native.shows(self.making.host_mode, self.making.is_terminal),
+            print_mode: self.making.host_mode == Some(HostMode::Print),
             wrappers: request.wrappers.iter().cloned().collect(),
             context_tools: request.context_tools.iter().cloned().collect(),
             live_run: true,
             cwd: request.cwd.clone(),
-            task_presentation: presentation(display.task_presentation),
+            task_presentation: display.task_presentation,
             started_ms: unix_ms(),
-            turn: self.turns,
+            turn: TURNS.fetch_add(1, Ordering::Relaxed),
         }
     }
 
-    pub(super) fn tool_event(&mut self, event: &AgentToolEvent, _now: Instant) {
+    /// One of the agent's tools did something. Of a bridge call nothing is shown: the host shows it already.
+    pub(super) fn tool_event(&mut self, event: &AgentToolEvent, now: Instant) {
         let Some(agent) = &mut self.agent else { return };
-        let own = event.activity().zip(agent.run.as_ref());
-        if own.is_some_and(|(activity, run)| run.is_own_activity(&activity.invocation())) {
+        let Some(live) = &mut agent.live else { return };
+        if let (Some(activity), Some(run)) = (event.activity(), &agent.run)
+            && run.is_own_activity(&activity.invocation())
+        {
+            return live.replay.hide(&activity.id);
+        }
+        let shown = live.replay.on(event, now);
+        show(live, shown, now);
+    }
+
+    /// What was due by now, if anybody sees it: a line about what still runs is no use to a turn that is over.
+    pub(super) fn display_due(&mut self, now: Instant) {
+        if self.served().is_none() {
             return;
         }
+        if let Some(live) = self.agent.as_mut().and_then(|agent| agent.live.as_mut()) {
+            let shown = live.replay.poll(now);
+            show(live, shown, now);
+        }
     }
 
-    pub(super) fn display_due(&mut self, _now: Instant) {}
+    /// The agent's answer is over: no line waits any more, and what never completed is told.
+    pub(super) fn end_display(&mut self, end: &AgentEnd, now: Instant) {
+        let Some(live) = self.agent.as_mut().and_then(|agent| agent.live.as_mut()) else { return };
+        let end = match end {
+            AgentEnd::Finished(_) => RunEnd::Succeeded { text: live.spoke },
+            AgentEnd::Failed(_) => RunEnd::Failed,
+            AgentEnd::Cancelled => RunEnd::Aborted,
+        };
+        let shown = live.replay.finish(end);
+        show(live, shown, now);
+    }
 
-    pub(super) fn end_display(&mut self, _end: &AgentEnd, _now: Instant) {}
+    /// An answer is cut off: what did not complete is told in the turn that is served, as text.
+    pub(super) fn last_traces(&mut self, end: RunEnd) {
+        let Some(live) = self.agent.as_mut().and_then(|agent| agent.live.as_mut()) else { return };
+        let shown = live.replay.finish(end);
+        let Some(turn) = self.active.as_mut().filter(|turn| !turn.has_ended()) else { return };
+        for output in shown {
+            match output {
+                ReplayOutput::Trace(trace) => turn.thinking(trace.text),
+                ReplayOutput::Card { card, .. } => turn.thinking(card.text() + "\n"),
+                ReplayOutput::Debug(text) => tracing::debug!("{text}"),
+            }
+        }
+    }
 
     /// Keeps the records of cards that the host is about to show.
     pub(super) fn keep_cards(&mut self, cards: Vec<(CallId, Card)>) -> Vec<ToolCall> {
@@ -67,11 +115,13 @@ impl State {
     }
 }
 
-fn presentation(configured: TaskPresentation) -> crate::replay::TaskPresentation {
-    match configured {
-        TaskPresentation::Task => crate::replay::TaskPresentation::Task,
-        TaskPresentation::Subagent => crate::replay::TaskPresentation::Subagent,
-        TaskPresentation::SubagentMeta => crate::replay::TaskPresentation::SubagentMeta,
+fn show(live: &mut Live, shown: Vec<ReplayOutput>, now: Instant) {
+    for output in shown {
+        match output {
+            ReplayOutput::Card { id, card } => live.queue.push(LiveItem::Replay((id, card)), now),
+            ReplayOutput::Trace(trace) => live.queue.push(LiveItem::Thinking(trace.text), now),
+            ReplayOutput::Debug(text) => tracing::debug!("{text}"),
+        }
     }
 }
 

@@ -41,8 +41,7 @@ impl Outcome {
         }
         outcome.failed |= outcome.value.get("isError") == Some(&Value::Bool(true));
         if outcome.failed && outcome.error.is_empty() {
-            outcome.error =
-                said(&Value::Object(outcome.value.clone())).or(outcome.text.clone()).unwrap_or_default();
+            outcome.error = said_in(&outcome.value).or(outcome.text.clone()).unwrap_or_default();
         }
         outcome
     }
@@ -52,7 +51,7 @@ impl Outcome {
         let key = match status {
             Some(status) if FAILED.contains(&status) => {
                 self.failed = true;
-                self.error = said(&Value::Object(map.clone())).unwrap_or_default();
+                self.error = said_in(&map).unwrap_or_default();
                 Some("value")
             }
             Some("success" | "completed" | "ok") => Some("value"),
@@ -95,19 +94,21 @@ impl Outcome {
 
 /// What an error says of itself.
 fn said(error: &Value) -> Option<String> {
-    const NAMES: [&str; 8] =
-        ["error", "message", "errorMessage", "reason", "modelVisibleError", "stderr", "content", "text"];
     match error {
         Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
-        Value::Object(map) => NAMES.iter().find_map(|name| match map.get(*name)? {
-            Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
-            inner @ Value::Object(_) => said(inner),
-            Value::Array(list) => {
-                let texts: Vec<String> = list.iter().filter_map(said).collect();
-                (!texts.is_empty()).then(|| texts.join("\n"))
-            }
-            _ => None,
-        }),
+        Value::Object(map) => said_in(map),
         _ => None,
     }
+}
+
+fn said_in(map: &Map<String, Value>) -> Option<String> {
+    const NAMES: [&str; 8] =
+        ["error", "message", "errorMessage", "reason", "modelVisibleError", "stderr", "content", "text"];
+    NAMES.iter().find_map(|name| match map.get(*name)? {
+        Value::Array(list) => {
+            let texts: Vec<String> = list.iter().filter_map(said).collect();
+            (!texts.is_empty()).then(|| texts.join("\n"))
+        }
+        other => said(other),
+    })
 }

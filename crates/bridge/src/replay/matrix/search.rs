@@ -26,7 +26,7 @@ impl Matrix<'_> {
             return self.native(call, "grep", &args, "", text);
         }
         let mut found = Found::default();
-        found.look(&Value::Object(call.outcome.value.clone()), self, 0);
+        found.look(&call.outcome.value, self, 0);
         let text = match call.outcome.text_of(&["content", "output", "results"]) {
             Some(text) if found.items.is_empty() && !text.trim().is_empty() => text.to_owned(),
             _ if found.total == 0 => "no matches".to_owned(),
@@ -119,16 +119,18 @@ struct Found {
 }
 
 impl Found {
-    fn look(&mut self, value: &Value, matrix: &Matrix<'_>, depth: usize) {
-        let Some(map) = value.as_object().filter(|_| depth < 6) else { return };
+    fn look(&mut self, map: &Map<String, Value>, matrix: &Matrix<'_>, depth: usize) {
+        if depth > 5 {
+            return;
+        }
         if let Some(workspaces) = map.get("workspaceResults").and_then(Value::as_object) {
-            for workspace in workspaces.values() {
+            for workspace in workspaces.values().filter_map(Value::as_object) {
                 self.look(workspace, matrix, depth + 1);
             }
             return;
         }
         for name in ["content", "files", "count"] {
-            if let Some(inner) = map.get(name).filter(|inner| inner.is_object()) {
+            if let Some(inner) = map.get(name).and_then(Value::as_object) {
                 self.look(inner, matrix, depth + 1);
             }
         }

@@ -73,7 +73,7 @@ fn lines_of_the_command_line_tool_name_the_tool_by_a_key() {
     );
     assert_eq!(
         event(
-            r#"{"type":"tool_call","subtype":"completed","call_id":"c","tool_call":{"readToolCall":{"args":{"path":"a"},"result":{"success":{"content":"x"}}}}}"#
+            r#"{"type":"tool_call","subtype":"completed","call_id":"c","tool_call":{"description":{},"readToolCall":{"args":{"path":"a"},"result":{"success":{"content":"x"}}}}}"#
         ),
         Some(Event::Completed(call(
             "c",

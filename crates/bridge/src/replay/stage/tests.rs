@@ -203,13 +203,17 @@ fn output_of_a_running_command_shows_in_three_pieces_if_it_is_the_only_one() {
     let long = stage.on(&piece(&"x".repeat(500)), now);
     assert_eq!(lines(&long)[0].chars().count(), "Cursor shell stdout: ".len() + 160);
     assert_eq!(lines(&stage.on(&piece("token=abc12345"), now)), ["Cursor shell stdout: token=[redacted]"]);
-    assert_eq!(stage.on(&piece("3"), now).len(), 1);
+    assert_eq!(stage.on(&piece("\n3\n"), now).len(), 1);
     assert!(stage.on(&piece("4"), now).is_empty());
+    let mut torn = self::stage();
+    torn.on(&shell("t"), now);
+    torn.on(&piece("ghp_aB3dE6gH9jK2mN5p"), now);
+    assert!(torn.on(&piece("Q8sT1vW4yZ7bC0eF3hJ6"), now).is_empty());
     stage.on(&shell("b"), now);
     assert!(stage.on(&piece("whose?"), now).is_empty());
     let out = stage.on(&shell_over("a", ""), now);
     let [ReplayOutput::Card { card, .. }] = out.as_slice() else { panic!("{out:?}") };
-    assert!(card.text().ends_with("token=[redacted]"), "{}", card.text());
+    assert!(card.text().ends_with("token=[redacted]\n3\n4"), "{}", card.text());
 }
 
 #[test]

@@ -75,15 +75,15 @@ async fn results_at_the_limit_pass_byte_for_byte() {
 #[tokio::test(start_paused = true)]
 async fn a_hundred_megabytes_are_bounded_with_and_without_a_guard() {
     let directory = tempfile::tempdir().unwrap();
+    let content = format!("[{{\"type\":\"text\",\"text\":\"{}\"}}]", "y".repeat(100 << 20));
+    let content = RawJson::new(content).unwrap();
     for guard in [Some(guard(&directory)), None] {
         let unguarded = guard.is_none();
         let mut rig = Rig::bound(Options { guard, ..Options::default() });
         let mut call = rig.call("slow");
-        let content = format!("[{{\"type\":\"text\",\"text\":\"{}\"}}]", "y".repeat(100 << 20));
-        let content = RawJson::new(content).unwrap();
         // Others do not wait for it.
         let mut fast = rig.call("fast");
-        rig.run.settle(&rig.id(1), HostResult { content, is_error: false });
+        rig.run.settle(&rig.id(1), HostResult { content: content.clone(), is_error: false });
         rig.run.settle(&rig.id(2), HostResult::text("quick"));
         assert_eq!(text(now(&mut fast)), "quick");
         let Update::Result(bytes) = call.next().await else { panic!("no result") };

@@ -79,7 +79,9 @@ fn full_settings() -> Settings {
 fn leaves(value: &Value, path: &str, into: &mut Vec<String>) {
     match value.as_object() {
         Some(members) => {
-            members.iter().for_each(|(key, value)| leaves(value, &format!("{path}/{key}"), into))
+            for (key, value) in members {
+                leaves(value, &format!("{path}/{key}"), into);
+            }
         }
         None => into.push(path.to_owned()),
     }

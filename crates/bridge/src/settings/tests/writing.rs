@@ -83,6 +83,21 @@ async fn a_new_file_is_private_and_readable() {
 }
 
 #[tokio::test]
+async fn what_changes_nothing_makes_no_file() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("s.json");
+    write(&path, &[remove("tools.bridge.enabled")]).await;
+    write(&path, &[]).await;
+    assert_eq!(names(&folder), Vec::<String>::new());
+    // A file that is written the way this one writes has its time as before, too.
+    write(&path, &[set("local.sandbox", "true")]).await;
+    let written = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+    let before = written(&path);
+    write(&path, &[set("local.sandbox", "true"), remove("local.resume")]).await;
+    assert_eq!(written(&path), before);
+}
+
+#[tokio::test]
 async fn statement_49_what_nobody_knows_survives_byte_for_byte() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("s.json");

@@ -77,6 +77,10 @@ fn lesson_24_the_host_s_section_is_replaced_in_both_forms_and_never_just_strippe
     let tagged = format!("Be kind.\n\n<skills>\n{HOST}\n</skills>\n\n<cwd>\n/w\n</cwd>");
     let expected = format!("Be kind.\n\n<skills>\n{}\n</skills>\n\n<cwd>\n/w\n</cwd>", own.text());
     assert_eq!(own.rewrite(&tagged), expected);
+    let bare = "<skills>\n<available_skills>\n</available_skills>\n</skills>";
+    assert_eq!(own.rewrite(bare), format!("<skills>\n{}\n</skills>", own.text()));
+    let close = HOST.replace("applies.\n\n<", "applies.\n<");
+    assert_eq!(own.rewrite(&close), own.text(), "without an empty line");
     assert_eq!(own.rewrite(HOST), own.text());
     assert_eq!(own.rewrite("Be kind.\n"), format!("Be kind.\n\n{}", own.text()), "appended if there is none");
     assert_eq!(own.rewrite(""), own.text());

@@ -1,0 +1,321 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, advance};
+use toolway_wire::Id;
+
+use super::connection::{Connection, HostProtocolConfig};
+use super::lines::HostLine;
+use super::server::{HostEnding, serve};
+use crate::calls::Origin;
+use crate::json::RawJson;
+use crate::profile::Profile;
+use crate::run::{Began, Run, Update};
+
+fn config() -> HostProtocolConfig {
+    HostProtocolConfig {
+        profile: Some(Profile::HOST),
+        settings: Vec::new(),
+        guard: None,
+        version: "0".to_owned(),
+        stderr: |_| {},
+    }
+}
+
+fn request(id: u64, method: &str, params: &Value) -> HostLine {
+    let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    HostLine::Whole(line.to_string().into())
+}
+
+/// A connection without a process: lines go in by hand, and come out by hand.
+struct Desk {
+    connection: Connection,
+    last: u64,
+}
+
+impl Desk {
+    async fn new(tools: &[&str]) -> Self {
+        let mut desk = Self { connection: Connection::new(config()), last: 0 };
+        desk.ask("initialize", json!({"protocolVersion": 1, "host": {"name": "h"}})).await;
+        let tools: Vec<Value> = tools.iter().map(|name| json!({"name": name})).collect();
+        desk.ask("tools/declare", json!({ "tools": tools })).await;
+        desk
+    }
+
+    /// The result, or the error.
+    async fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        self.connection.on_line(request(self.last, method, &params), Instant::now());
+        while let Some(done) = self.connection.work.join_next().await {
+            self.connection.on_done(done.unwrap());
+        }
+        let answers = self.lines();
+        let answer = answers.iter().find(|answer| answer["id"] == self.last).unwrap();
+        answer.get("result").or(answer.get("error")).unwrap().clone()
+    }
+
+    async fn open(&mut self, params: Value) -> Run {
+        let opened = self.ask("run/open", params).await;
+        self.connection.runs[opened["run"].as_str().unwrap()].run.clone()
+    }
+
+    /// Everything that is to be written now.
+    fn lines(&mut self) -> Vec<Value> {
+        self.connection.on_arrivals(Instant::now());
+        let mut lines = Vec::new();
+        while let Some(line) = self.connection.next_line() {
+            lines.push(serde_json::from_slice(&line).unwrap());
+        }
+        lines
+    }
+
+    /// How many calls each `calls/started` has that is to be written now.
+    fn started(&mut self) -> Vec<usize> {
+        let lines = self.lines();
+        assert!(lines.iter().all(|line| line["method"] == "calls/started"), "{lines:?}");
+        lines.iter().map(|line| line["params"]["calls"].as_array().unwrap().len()).collect()
+    }
+}
+
+fn begin(run: &Run, request: u64, arguments: &Value) -> Began {
+    let origin = Origin { session: 1, request: Id::from_number(request) };
+    let name = run.snapshot().exposed()[0].mcp_name.clone();
+    run.begin(origin, &name, Some(RawJson::of(arguments)), None)
+}
+
+async fn rejection(began: Began) -> String {
+    match began {
+        Began::Rejected(rejection) => rejection.reason,
+        Began::Waiting(mut waiter) => match waiter.next().await {
+            Update::Rejected(rejection) => rejection.reason,
+            other => panic!("{other:?}"),
+        },
+        Began::Answer(answer) => panic!("{answer:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_waits_for_parallel_calls_and_then_for_the_usage_record() {
+    let mut desk = Desk::new(&["a"]).await;
+    let run = desk.open(json!({"calls": "batch"})).await;
+    let mut waiting = vec![begin(&run, 1, &json!({}))];
+    assert!(desk.started().is_empty());
+    advance(Duration::from_millis(60)).await;
+    waiting.push(begin(&run, 2, &json!({})));
+    assert!(desk.started().is_empty());
+    advance(Duration::from_millis(139)).await;
+    assert!(desk.started().is_empty(), "before 75 + 125 ms");
+    advance(Duration::from_millis(1)).await;
+    assert_eq!(desk.started(), [2]);
+
+    waiting.push(begin(&run, 3, &json!({})));
+    assert!(desk.started().is_empty());
+    desk.ask("run/usage", json!({"run": run.id()})).await;
+    advance(Duration::from_millis(75)).await;
+    assert_eq!(desk.started(), [1], "nothing more belongs to it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn looking_at_the_clock_loses_no_batch() {
+    let mut desk = Desk::new(&["a"]).await;
+    let run = desk.open(json!({"calls": "batch"})).await;
+    let _waiting = begin(&run, 1, &json!({}));
+    desk.connection.on_arrivals(Instant::now());
+    let first = desk.connection.next_time(Instant::now()).unwrap();
+    assert_eq!(first - Instant::now(), Duration::from_millis(75));
+    advance(Duration::from_millis(300)).await;
+    // The task asks when it is to wake up, at a moment at which the batch has become due.
+    assert_eq!(desk.connection.next_time(Instant::now()), None);
+    assert_eq!(desk.started(), [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_as_they_come_wait_for_nothing() {
+    let mut desk = Desk::new(&["a"]).await;
+    let run = desk.open(json!({})).await;
+    let _waiting = [begin(&run, 1, &json!({})), begin(&run, 2, &json!({}))];
+    assert_eq!(desk.started().iter().sum::<usize>(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_ends_before_the_host_reads_is_never_told() {
+    let mut desk = Desk::new(&["a"]).await;
+    let above = json!({"tools": {"bridge": {"callTimeoutMs": 500}}});
+    desk.ask("settings/declare", json!({ "settings": above })).await;
+    let run = desk.open(json!({})).await;
+    let (first, second) = (begin(&run, 1, &json!({})), begin(&run, 2, &json!({})));
+    desk.connection.on_arrivals(Instant::now());
+    run.cancel_request(Origin { session: 1, request: Id::from_number(1) });
+    advance(Duration::from_millis(501)).await;
+    let reason = rejection(second).await;
+    assert!(reason.contains("500 ms"), "{reason}");
+    drop(first);
+    assert_eq!(desk.lines(), Vec::<Value>::new());
+    // Its place is free again.
+    let _third = begin(&run, 3, &json!({}));
+    assert_eq!(desk.started(), [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_told_is_cancelled_once() {
+    let mut desk = Desk::new(&["a"]).await;
+    let run = desk.open(json!({})).await;
+    let waiting = begin(&run, 1, &json!({}));
+    let started = desk.lines();
+    run.cancel_request(Origin { session: 1, request: Id::from_number(1) });
+    run.cancel_all("the host cancelled the run");
+    let told = desk.lines();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["params"]["call"], started[0]["params"]["calls"][0]["call"]);
+    let call = told[0]["params"]["call"].clone();
+    assert_eq!(desk.ask("call/result", json!({"call": call, "content": 1})).await, json!({"settled": false}));
+    drop(waiting);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_never_reads_has_a_bound_of_calls() {
+    let mut desk = Desk::new(&["a"]).await;
+    let run = desk.open(json!({})).await;
+    let mut waiting = Vec::new();
+    for n in 0..4096 {
+        waiting.push(begin(&run, n, &json!({})));
+    }
+    let reason = rejection(begin(&run, 5000, &json!({}))).await;
+    assert!(reason.contains("does not read"), "{reason}");
+    assert_eq!(desk.started().iter().sum::<usize>(), 4096);
+    waiting.push(begin(&run, 5001, &json!({})));
+    assert_eq!(desk.started(), [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guessed_id_settles_nothing() {
+    let mut desk = Desk::new(&["a"]).await;
+    let run = desk.open(json!({"attach": false})).await;
+    let _waiting = begin(&run, 1, &json!({}));
+    let id = format!(
+        "toolway-bridge-run-{}-t1",
+        run.id().trim_start_matches("toolway-bridge-run-").replace('-', "")
+    );
+    assert_eq!(desk.ask("call/result", json!({"call": id, "content": 1})).await, json!({"settled": false}));
+    desk.ask("run/attach", json!({"run": run.id()})).await;
+    let started = desk.lines();
+    assert!(started.is_empty() || started[0]["params"]["calls"][0]["call"] == id, "{started:?}");
+    assert_eq!(run.pending(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn notifications_of_the_host_are_carried_out_and_not_answered() {
+    let mut desk = Desk::new(&["a"]).await;
+    for line in [
+        r#"{"jsonrpc":"2.0","method":"tools/declare","params":{"tools":[{"name":"b"}]}}"#,
+        r#"{"jsonrpc":"2.0","method":"tools/declare","params":{"tools":7}}"#,
+        r#"{"jsonrpc":"2.0","method":"no/such"}"#,
+    ] {
+        desk.connection.on_line(HostLine::Whole(Bytes::from_static(line.as_bytes())), Instant::now());
+    }
+    assert_eq!(desk.lines(), Vec::<Value>::new());
+    let manifest = desk.ask("manifest/read", json!({})).await;
+    assert_eq!(manifest["names"], json!(["host__b"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn bounds_of_sessions_are_told() {
+    let mut desk = Desk::new(&[]).await;
+    for n in 1..64 {
+        assert_eq!(desk.ask("session/open", json!({"session": format!("s{n}")})).await, json!({}));
+    }
+    let error = desk.ask("session/open", json!({"session": "one more"})).await;
+    assert_eq!((&error["code"], &error["data"]), (&json!(-32002), &json!({"limit": "sessions", "most": 64})));
+    let error = desk.ask("session/open", json!({"session": "s1"})).await;
+    assert_eq!(error["data"]["field"], "session");
+    desk.ask("session/close", json!({"session": "s1"})).await;
+    assert_eq!(desk.ask("session/open", json!({"session": "s1"})).await, json!({}));
+    let error = desk.ask("run/open", json!({"session": "never"})).await;
+    assert_eq!(error["data"], json!({"kind": "session", "name": "never"}));
+}
+
+/// The task itself, over lines in memory.
+struct Task {
+    lines: mpsc::Sender<HostLine>,
+    out: mpsc::Receiver<Bytes>,
+    signal: tokio::sync::oneshot::Sender<i32>,
+    running: tokio::task::JoinSet<HostEnding>,
+}
+
+impl Task {
+    fn start() -> Self {
+        let (lines, input) = mpsc::channel(1);
+        let (output, out) = mpsc::channel(4);
+        let (signal, signalled) = tokio::sync::oneshot::channel();
+        let mut task = tokio::task::JoinSet::new();
+        task.spawn(async move {
+            let signal = async {
+                match signalled.await {
+                    Ok(signal) => signal,
+                    Err(_) => std::future::pending().await,
+                }
+            };
+            serve(config(), input, output, signal).await
+        });
+        Self { lines, out, signal, running: task }
+    }
+
+    async fn next(&mut self) -> Value {
+        serde_json::from_slice(&self.out.recv().await.unwrap()).unwrap()
+    }
+
+    async fn hello(&mut self) {
+        let hello = json!({"protocolVersion": 1, "host": {"name": "h"}});
+        self.lines.send(request(1, "initialize", &hello)).await.unwrap();
+        assert_eq!(self.next().await["id"], 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_task_ends_by_shutdown_by_the_end_of_lines_by_a_lost_reader_and_by_a_signal() {
+    let mut asked = Task::start();
+    asked.hello().await;
+    asked.lines.send(request(2, "shutdown", &json!({}))).await.unwrap();
+    assert_eq!(asked.next().await, json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+    assert_eq!(asked.next().await["method"], "bridge/closing");
+    assert_eq!(asked.running.join_next().await.unwrap().unwrap(), HostEnding::Closed);
+
+    let Task { lines, mut out, running: mut task, signal } = Task::start();
+    drop(lines);
+    assert_eq!(task.join_next().await.unwrap().unwrap(), HostEnding::Closed);
+    assert!(out.recv().await.is_none(), "a host that never said hello is told nothing");
+    drop(signal);
+
+    let Task { lines, out, running: mut task, signal } = Task::start();
+    drop(out);
+    assert_eq!(task.join_next().await.unwrap().unwrap(), HostEnding::HostGone);
+    drop((lines, signal));
+
+    let mut signalled = Task::start();
+    signalled.hello().await;
+    std::mem::replace(&mut signalled.signal, tokio::sync::oneshot::channel().0).send(15).unwrap();
+    let closing = signalled.next().await;
+    assert_eq!(closing["params"]["reason"], "the bridge ends: SIGTERM");
+    assert_eq!(signalled.running.join_next().await.unwrap().unwrap(), HostEnding::Signal(15));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_does_not_read_is_not_read_from() {
+    let mut task = Task::start();
+    task.hello().await;
+    let mut sent = 0_u64;
+    // Each answer is some kilobytes: the outbox is full long before this ends.
+    let report = |id| request(id, "report/read", &json!({}));
+    while tokio::time::timeout(Duration::from_secs(1), task.lines.send(report(100 + sent))).await.is_ok() {
+        sent += 1;
+        assert!(sent < 100_000, "it reads on and on");
+    }
+    assert!(sent > 100, "{sent}");
+    for n in 0..sent {
+        assert_eq!(task.next().await["id"], 100 + n);
+    }
+    drop(task.lines);
+    assert_eq!(task.running.join_next().await.unwrap().unwrap(), HostEnding::Closed);
+}
