@@ -137,6 +137,17 @@ fn a_completion_under_another_id_clears_the_only_start_that_fits() {
 }
 
 #[test]
+fn a_completion_under_another_id_counts_for_its_start_and_hides_no_later_call() {
+    let (mut stage, now) = (stage(), Instant::now());
+    for (start, end) in [("a", "x"), ("b", "y"), ("c", "c")] {
+        stage.on(&shell(start), now);
+        assert!(is_card(&stage.on(&shell_over(end, "same"), now)), "{start}");
+        // The transcript after the run, under the id of the start.
+        assert!(stage.on(&shell_over(start, "same"), now).is_empty(), "{start}");
+    }
+}
+
+#[test]
 fn lesson_38_pending_lines_come_after_75_ms_and_never_after_the_end() {
     let (mut stage, now) = (stage(), Instant::now());
     let at = |ms: u64| now + Duration::from_millis(ms);
