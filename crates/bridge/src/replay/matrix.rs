@@ -125,7 +125,7 @@ impl Matrix<'_> {
     }
 
     /// The file that the card of a completed call would look at, and how much of it.
-    pub(super) fn wanted(&self, activity: &ToolActivity) -> Option<(String, usize)> {
+    pub(super) fn wanted(activity: &ToolActivity) -> Option<(String, usize)> {
         let kind = Self::kind(activity);
         if !matches!(kind, ToolKind::Read | ToolKind::Image) {
             return None;

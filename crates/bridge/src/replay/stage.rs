@@ -149,7 +149,7 @@ impl Replay {
             known.update(activity);
             known
         });
-        let (path, limit) = self.matrix(TRANSCRIPT).wanted(started.as_ref().unwrap_or(activity))?;
+        let (path, limit) = Matrix::wanted(started.as_ref().unwrap_or(activity))?;
         Some(Wish { files: Arc::clone(&self.files), cwd: self.context.cwd.clone(), path, limit })
     }
 
