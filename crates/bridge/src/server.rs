@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -86,6 +87,8 @@ impl Default for ServerOptions {
 #[derive(Debug)]
 struct Server {
     profile: Profile,
+    /// Who gives a result, as a member of the `_meta` of each one of the modern generation.
+    identity: Bytes,
     options: ServerOptions,
     door: Door,
     routes: Routes,
@@ -132,6 +135,7 @@ impl Listener {
         let address = listener.local_addr().map_err(BridgeError::Listen)?;
         let server = Arc::new(Server {
             profile: *profile,
+            identity: message::identity(profile),
             door: Door::new(address.port()),
             routes: Routes::new(profile.path_segment),
             budget: Semaphore::new(options.body_budget >> 10),

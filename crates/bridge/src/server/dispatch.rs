@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Response, StatusCode};
 use tokio::time::sleep;
 use toolway_transport::http_server::Accepts;
@@ -30,8 +31,8 @@ pub(super) enum Reply {
     Nothing,
 }
 
-/// Calls a tool of the run.
-pub(super) fn call(run: &Run, session: u64, id: &Id, message: &Message, modern: bool) -> Reply {
+/// Calls a tool of the run; `modern` is the server's identity in that generation.
+pub(super) fn call(run: &Run, session: u64, id: &Id, message: &Message, modern: Option<&Bytes>) -> Reply {
     let Some(name) = message.envelope.name() else {
         return Reply::Now(message::error(id, toolway_wire::INVALID_PARAMS, "params.name is missing"));
     };
@@ -40,8 +41,10 @@ pub(super) fn call(run: &Run, session: u64, id: &Id, message: &Message, modern: 
         Began::Answer(ready) => Reply::Now(call_result(id, &ready, modern)),
         Began::Rejected(rejection) if rejection.reason == CLIENT_CANCELLED => Reply::Nothing,
         Began::Rejected(rejection) => Reply::Now(message::error(id, UPSTREAM_ERROR, &rejection.reason)),
-        Began::Waiting(waiter) if modern => Reply::Later(Flight::modern(id.clone(), waiter)),
-        Began::Waiting(waiter) => Reply::Later(Flight::legacy(id.clone(), waiter)),
+        Began::Waiting(waiter) => Reply::Later(match modern {
+            Some(identity) => Flight::modern(id.clone(), waiter, identity.clone()),
+            None => Flight::legacy(id.clone(), waiter),
+        }),
     }
 }
 
