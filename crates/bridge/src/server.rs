@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -40,6 +40,8 @@ use routes::Routes;
 
 /// The whole end of a listener takes no longer.
 const CLOSE: Duration = Duration::from_millis(250);
+/// Connections that wait to be accepted.
+const QUEUE: u32 = 4096;
 /// What answers that are being written get of it.
 const GRACE: Duration = Duration::from_millis(150);
 
@@ -81,6 +83,14 @@ impl Default for ServerOptions {
             stall: Duration::from_secs(30),
         }
     }
+}
+
+/// 127.0.0.1, a port that the system chooses. The queue is long: an agent may open a thousand connections in one moment,
+/// and the 128 of the standard library have the system reset the rest of them.
+fn listener() -> std::io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    socket.listen(QUEUE)
 }
 
 /// What all connections of a listener share.
@@ -131,7 +141,7 @@ pub(crate) struct Listener {
 impl Listener {
     /// Listens on 127.0.0.1, on a port that the system chooses. Must be called within a runtime.
     pub(crate) async fn start(profile: &Profile, options: ServerOptions) -> Result<Self, BridgeError> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(BridgeError::Listen)?;
+        let listener = listener().map_err(BridgeError::Listen)?;
         let address = listener.local_addr().map_err(BridgeError::Listen)?;
         let server = Arc::new(Server {
             profile: *profile,

@@ -1,7 +1,8 @@
 //! Calls from the agent to the host and back.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
+use toolway_testkit::peak_memory;
 
 use crate::host::{Host, home};
 
@@ -177,5 +178,32 @@ fn a_real_client_lists_and_calls() -> Result<()> {
     let output = running.wait_with_output()?;
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && out.contains("one and nothing"), "{out} {err}");
+    Ok(())
+}
+
+#[test]
+fn lesson_02_a_thousand_calls_in_flight_are_all_taken_and_none_is_answered_busy() -> Result<()> {
+    const CALLS: usize = 1000;
+    let mut host = Host::start("host")?;
+    let (run, agent) = host.with_agent(&["wait"])?;
+    let pending: Vec<_> =
+        (1..=CALLS as u64).map(|n| agent.call_later(n, "host__wait", &json!({"n": n}))).collect();
+    let mut calls: Vec<Value> = Vec::new();
+    while calls.len() < CALLS {
+        let started = host.told("calls/started").with_context(|| format!("{} came", calls.len()))?;
+        calls.extend(started["calls"].as_array().cloned().unwrap_or_default());
+    }
+    // All of them wait at once; each gets its own result, in another order than they came.
+    for call in calls.iter().rev() {
+        host.send("call/result", json!({"call": call["call"], "content": call["arguments"]["n"]}))?;
+    }
+    for (n, pending) in (1..).zip(pending) {
+        let answer = pending.answer()?;
+        assert_eq!((answer.status, answer.text()?), (200, format!("{n}")));
+    }
+    let facts = host.ask("run/facts", json!({"run": run.id}))?;
+    assert_eq!(facts["called"], CALLS);
+    let peak = peak_memory(host.client.pid()).unwrap_or(u64::MAX);
+    assert!(peak < 64 << 20, "{peak} bytes");
     Ok(())
 }
