@@ -77,20 +77,28 @@ async def main():
         schema = getattr(params, "requestedSchema", None)
         return types.ElicitResult(action="accept", content=steps.elicited(schema))
 
-    async with AsyncExitStack() as stack:
-        read, write, *_ = await stack.enter_async_context(transport_for(target))
-        session = await stack.enter_async_context(
-            ClientSession(
-                read,
-                write,
-                sampling_callback=sample,
-                elicitation_callback=elicit,
-                list_roots_callback=roots,
-                message_handler=on_message,
+    done = []
+    try:
+        async with AsyncExitStack() as stack:
+            read, write, *_ = await stack.enter_async_context(transport_for(target))
+            session = await stack.enter_async_context(
+                ClientSession(
+                    read,
+                    write,
+                    sampling_callback=sample,
+                    elicitation_callback=elicit,
+                    list_roots_callback=roots,
+                    message_handler=on_message,
+                )
             )
-        )
-        hello = steps.dump(await session.initialize())
-        transcript = await steps.run(scenario, hello, Ops(session), inbox)
+            hello = steps.dump(await session.initialize())
+            transcript = await steps.run(scenario, hello, Ops(session), inbox, done)
+    except Exception as error:
+        # An HTTP status that this generation does not know ends the whole client.
+        if (status := steps.refusal(error)) is None:
+            raise
+        done.append({"error": {"code": status}})
+        transcript = {"server": None, "steps": done, "events": inbox.messages}
     steps.emit(transcript)
 
 

@@ -135,6 +135,9 @@ export async function run(scenario, server, ops, inbox) {
   return { server, steps, events: inbox.messages };
 }
 
+/** Whether an error says that there is nothing any more at the address. */
+export const isOver = (error) => [error.code, error.data?.status].some((code) => code === 404 || code === 410);
+
 /** What this client answers when the server asks it something: always the same. */
 export const answers = {
   roots: { roots: [{ uri: "file:///tmp/interop-root", name: "interop" }] },

@@ -91,7 +91,8 @@ async def perform(step, ops, inbox):
             progress = []
 
             async def on_progress(*update):
-                progress.append(update)
+                named = zip(("progress", "total", "message"), update)
+                progress.append({name: value for name, value in named if value is not None})
 
             callback = on_progress if step.get("progress") else None
             result = dump(await ops.call(step["tool"], step.get("args", {}), callback))
@@ -132,14 +133,23 @@ def failure(error):
     }
 
 
-async def run(scenario, server, ops, inbox):
-    steps = []
+async def run(scenario, server, ops, inbox, steps=None):
+    """The transcript; ``steps`` has what came so far, should the client end before the scenario does."""
+    steps = [] if steps is None else steps
     for step in scenario["steps"]:
         try:
             steps.append({"result": await perform(step, ops, inbox)})
         except Exception as error:
             steps.append({"error": failure(error)})
     return {"server": server, "steps": steps, "events": inbox.messages}
+
+
+def refusal(error):
+    """The HTTP status with which a server has ended a client, or None."""
+    for inner in getattr(error, "exceptions", []):
+        if (found := refusal(inner)) is not None:
+            return found
+    return getattr(getattr(error, "response", None), "status_code", None)
 
 
 def elicited(requested_schema):

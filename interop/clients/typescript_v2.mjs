@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { answers, argumentsOf, capabilities, Inbox, run } from "./steps.mjs";
+import { answers, argumentsOf, capabilities, Inbox, isOver, run } from "./steps.mjs";
 
 function transportFor(target) {
   if (target.stdio) {
@@ -49,6 +49,10 @@ const ops = {
   rootsChanged: () => client.sendRootsListChanged(),
 };
 const transcript = await run(scenario, server, ops, inbox);
-if (target.http) await transport.terminateSession();
+if (target.http) {
+  await transport.terminateSession().catch((error) => {
+    if (!isOver(error)) throw error;
+  });
+}
 await client.close();
 process.stdout.write(JSON.stringify(transcript), () => process.exit(0));

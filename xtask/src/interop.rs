@@ -1,6 +1,7 @@
 //! The interop suites: official clients, servers, the Inspector and the conformance suite, directly and through
 //! Toolway. A case passes when the peer cannot tell the two apart, the large results apart.
 
+mod bridge;
 mod cases;
 mod client;
 mod conformance;
@@ -105,6 +106,13 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
 /// Text over any client's limit, with what an encoder could spoil. Free of quotes: it is put into JSON as it is.
 fn large_text() -> String {
     r"a line: é世😀 <&> \\ \u2028\t end\n".repeat(1500)
+}
+
+/// Where it stands which checks of the conformance suite cannot pass, and why.
+const PAGE: &str = "docs/protocol.md";
+
+fn page(stage: &Stage) -> Result<String> {
+    fs::read_to_string(stage.root.join(PAGE)).context(PAGE)
 }
 
 type Outcome = (Duration, Result<()>);

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -51,6 +52,17 @@ impl Step {
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.variables.push((name.into(), value.as_ref().into()));
         self
+    }
+
+    /// The words that start it from another program, which gives its own folder; its variables are set by `env`.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let variables = self
+            .variables
+            .iter()
+            .map(|(name, value)| format!("{}={}", name.to_string_lossy(), value.to_string_lossy()));
+        let words =
+            iter::once(&self.program).chain(&self.arguments).map(|word| word.to_string_lossy().into());
+        iter::once("env".to_owned()).chain(variables).chain(words).collect()
     }
 
     fn command(&self) -> Command {

@@ -1,16 +1,18 @@
 // A minimal host for `toolway bridge`, as docs/host-protocol.md has it: it offers two tools, opens a run, hands the MCP
 // server to an agent, runs what the agent calls, and closes. No packages are needed.
 //
-//     node host.ts [TOOLWAY]        Node.js 22.18 or later, which strips the types itself
+//     node host.ts [TOOLWAY [serve]]        Node.js 22.18 or later, which strips the types itself
 //
-// TOOLWAY is the program, `toolway` by default. The agent here is a stand-in of thirty lines: put yours in its place.
+// TOOLWAY is the program, `toolway` by default. The agent here is a stand-in of thirty lines: put yours in its place. With
+// `serve` there is none: the MCP server is printed as one line of JSON, for any agent, until stdin ends.
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { createInterface } from "node:readline";
+import { once } from "node:events";
 
 type Json = any;
 type Call = { call: string; tool: string; name: string; arguments: Json };
-type Tool = { description: string; parameters: Json; run: (args: Json, signal: AbortSignal) => Promise<string> };
+type Running = { signal: AbortSignal; progress: (progress: Json) => Promise<Json> };
+type Tool = { description: string; parameters: Json; run: (args: Json, running: Running) => Promise<string> };
 type Server = { key: string; type: "http"; url: string };
 
 const tools: Record<string, Tool> = {
@@ -30,11 +32,14 @@ const tools: Record<string, Tool> = {
   wait: {
     description: "Waits for some milliseconds.",
     parameters: { type: "object", properties: { ms: { type: "number" } }, required: ["ms"] },
-    run: ({ ms }, signal) =>
-      new Promise((resolve, reject) => {
+    async run({ ms }, { signal, progress }) {
+      await progress({ progress: 0, total: ms });
+      signal.throwIfAborted(); // an event that has come already is not heard
+      return new Promise((resolve, reject) => {
         const timer = setTimeout(() => resolve(`waited ${ms} ms`), ms);
         signal.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)));
-      }),
+      });
+    },
   },
 };
 
@@ -50,7 +55,13 @@ class Bridge {
     this.handlers = handlers;
     this.process = spawn(program, ["bridge", "--profile", "host"], { stdio: ["pipe", "pipe", "inherit"] }) as Json;
     this.process.stdin.on("error", () => {}); // it has ended; `ended` says so
-    createInterface({ input: this.process.stdout }).on("line", (line) => this.take(JSON.parse(line)));
+    // Not by `readline`: for that a line also ends at U+2028, which JSON may have in its texts.
+    let rest = "";
+    this.process.stdout.setEncoding("utf8").on("data", (text: string) => {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) this.take(JSON.parse(line));
+    });
     this.ended = new Promise((resolve) => {
       this.process.on("error", (error) => (console.error(error.message), resolve(null)));
       this.process.on("close", resolve);
@@ -81,7 +92,8 @@ async function run({ call, tool, arguments: args }: Call) {
   running.set(call, stop);
   let answer: Json;
   try {
-    const text = await tools[tool].run(args, stop.signal);
+    const progress = (values: Json) => bridge.ask("call/progress", { call, ...values });
+    const text = await tools[tool].run(args, { signal: stop.signal, progress });
     answer = { content: [{ type: "text", text }] };
   } catch (error) {
     answer = { content: [{ type: "text", text: String((error as Error)?.message ?? error) }], isError: true };
@@ -129,11 +141,19 @@ async function agent(server: Server) {
   await call(5, "host__add", { a: "two" });
 }
 
+/** Leaves the agent to others, until stdin ends. */
+async function serve({ key, type, url }: Server) {
+  console.log(JSON.stringify({ mcpServers: { [key]: { type, url } } }));
+  process.stdin.resume();
+  await Promise.race([once(process.stdin, "end"), bridge.ended]);
+  process.stdin.unref();
+}
+
 await bridge.ask("initialize", { protocolVersion: 1, host: { name: "example", version: "1.0" }, profile: "host" });
 const declared = Object.entries(tools).map(([name, { description, parameters }]) => ({ name, description, parameters }));
 await bridge.ask("tools/declare", { tools: declared });
 const { run: id, server, reason } = await bridge.ask("run/open");
-if (server) await agent(server);
+if (server) await (process.argv[3] === "serve" ? serve(server) : agent(server));
 else console.log(`nothing is exposed: ${reason}`);
 if (id) await bridge.ask("run/close", { run: id });
 await bridge.ask("shutdown");

@@ -12,7 +12,7 @@ use crate::interop::inspector;
 use crate::interop::suite::Revision;
 use crate::interop::transcript;
 use crate::interop::upstream::{Server, Upstreams, Wire};
-use crate::interop::{DEADLINE, Stage, cross_era, gateway, large_text};
+use crate::interop::{DEADLINE, Stage, bridge, cross_era, gateway, large_text};
 use crate::peers::Peers;
 
 /// One thing to try, directly and through the front.
@@ -30,6 +30,12 @@ pub(super) enum Case {
     GatewayConformance { revision: Revision, wire: Wire },
     /// The same, where client and server speak different revisions; this is the client's.
     CrossEra { revision: Revision },
+    /// A client calls the tools of a scripted host through `toolway bridge`.
+    Bridge { client: Client },
+    /// The Inspector's command line does.
+    BridgeInspector,
+    /// The official suite judges `toolway bridge` with a scripted host.
+    BridgeConformance { revision: Revision },
     /// An example host offers its tools through `toolway bridge`.
     ExampleHost { language: Language },
 }
@@ -47,6 +53,9 @@ impl Case {
                 format!("gateway conformance {} {}", revision.name(), wire.name())
             }
             Self::CrossEra { revision } => format!("gateway cross-era {}", revision.name()),
+            Self::Bridge { client } => format!("bridge {}", client.name()),
+            Self::BridgeInspector => "bridge inspector".to_owned(),
+            Self::BridgeConformance { revision } => format!("bridge conformance {}", revision.name()),
             Self::ExampleHost { language } => format!("bridge example host {}", language.name()),
         }
     }
@@ -55,10 +64,14 @@ impl Case {
     pub(super) fn listeners(self) -> Vec<(Server, Wire)> {
         let all = match self {
             Self::Scenario { server, wire, .. } | Self::Inspector { server, wire } => vec![(server, wire)],
-            Self::Conformance { .. } | Self::GatewayConformance { .. } | Self::CrossEra { .. } => {
+            Self::Conformance { .. }
+            | Self::GatewayConformance { .. }
+            | Self::CrossEra { .. }
+            | Self::BridgeConformance { .. } => {
                 vec![(Server::Fixture, Wire::Http)]
             }
-            Self::ExampleHost { .. } => Vec::new(),
+            Self::Bridge { .. } => vec![(Server::PlainTools, Wire::Http)],
+            Self::BridgeInspector | Self::ExampleHost { .. } => Vec::new(),
             Self::Project { .. } => gateway::MEMBERS.map(|(_, server, wire)| (server, wire)).into(),
         };
         all.into_iter().filter(|(_, wire)| *wire != Wire::Stdio).collect()
@@ -76,6 +89,11 @@ impl Case {
                 conformance::gateway(stage, upstreams, &self.name(), revision, wire)
             }
             Self::CrossEra { revision } => cross_era::run(stage, upstreams, &self.name(), revision),
+            Self::Bridge { client } => bridge::clients::run(stage, upstreams, &self.name(), client),
+            Self::BridgeInspector => bridge::inspector::run(stage, &self.name()),
+            Self::BridgeConformance { revision } => {
+                bridge::conformance::run(stage, upstreams, &self.name(), revision)
+            }
             Self::ExampleHost { language } => example_host::run(stage, &self.name(), language),
         }
     }
@@ -88,6 +106,7 @@ pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
         cases.push(Case::Conformance { revision });
         cases.extend([Wire::Http, Wire::Stdio].map(|wire| Case::GatewayConformance { revision, wire }));
         cases.push(Case::CrossEra { revision });
+        cases.push(Case::BridgeConformance { revision });
     }
     cases.extend(Client::HANDSHAKE.map(|client| Case::Project { client }));
     for client in Client::HANDSHAKE {
@@ -117,7 +136,10 @@ pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
     for wire in [Wire::Stdio, Wire::Http, Wire::Sse] {
         cases.push(Case::Inspector { server: Server::Everything, wire });
     }
-    cases.push(Case::ExampleHost { language: Language::TypeScript });
+    let clients = Client::HANDSHAKE.iter().chain(&Client::PROBING);
+    cases.extend(clients.map(|client| Case::Bridge { client: *client }));
+    cases.push(Case::BridgeInspector);
+    cases.extend(Language::ALL.map(|language| Case::ExampleHost { language }));
     let (possible, impossible): (Vec<Case>, Vec<Case>) =
         cases.into_iter().partition(|case| has_peers(*case, peers));
     (possible, impossible.iter().map(|case| format!("{}: a peer is missing", case.name())).collect())
@@ -126,12 +148,19 @@ pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
 fn has_peers(case: Case, peers: &Peers) -> bool {
     match case {
         Case::Scenario { client, server, .. } => client.is_there(peers) && server.is_there(peers),
-        Case::ExampleHost { language: Language::TypeScript } => peers.node24.is_some(),
+        Case::Bridge { client } => {
+            client.is_there(peers) && Server::PlainTools.is_there(peers) && peers.node24.is_some()
+        }
+        Case::ExampleHost { language } => language.is_there(peers),
+        Case::BridgeInspector => peers.node24.is_some(),
         Case::Inspector { server, .. } => peers.node24.is_some() && server.is_there(peers),
         Case::Project { client } => {
             client.is_there(peers) && gateway::MEMBERS.iter().all(|(_, server, _)| server.is_there(peers))
         }
-        Case::Conformance { .. } | Case::GatewayConformance { .. } | Case::CrossEra { .. } => {
+        Case::Conformance { .. }
+        | Case::GatewayConformance { .. }
+        | Case::CrossEra { .. }
+        | Case::BridgeConformance { .. } => {
             peers.node24.is_some() && peers.node.is_some() && Server::Fixture.is_there(peers)
         }
     }

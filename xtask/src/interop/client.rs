@@ -59,11 +59,12 @@ impl Client {
         }
     }
 
+    pub(super) const fn is_probing(self) -> bool {
+        matches!(self, Self::TypeScript2Auto | Self::Python2Auto)
+    }
+
     const fn mode(self) -> &'static str {
-        match self {
-            Self::TypeScript2Auto | Self::Python2Auto => "auto",
-            _ => "legacy",
-        }
+        if self.is_probing() { "auto" } else { "legacy" }
     }
 
     pub(super) const fn is_there(self, peers: &Peers) -> bool {

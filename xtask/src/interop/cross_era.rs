@@ -3,40 +3,36 @@
 //! say is not had must not be had, so that they stay true.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 use anyhow::{Context, Result, bail};
 
-use crate::interop::Stage;
 use crate::interop::conformance::{alone, fixture, serve};
 use crate::interop::suite::{Revision, Verdict, Verdicts, judge, lost, told};
 use crate::interop::upstream::{Upstreams, Wire};
-
-const PAGE: &str = "docs/protocol.md";
+use crate::interop::{PAGE, Stage, page};
 
 /// Checks that a pair cannot have, by scenario.
-type Table = BTreeMap<String, BTreeSet<String>>;
+pub(super) type Table = BTreeMap<String, BTreeSet<String>>;
 
 /// The suite of the client's revision, against the gateway before a server that is made to speak the other one.
 pub(super) fn run(stage: &Stage, upstreams: &Upstreams, name: &str, revision: Revision) -> Result<()> {
     let folder = stage.folder(name)?;
-    let page = fs::read_to_string(stage.root.join(PAGE)).context(PAGE)?;
-    let table = table(&page, revision)?;
+    let table = table(&page(stage)?, "cross-era", revision)?;
     let alone = alone(stage, upstreams, revision, &folder)?;
     let entry = fixture(stage, upstreams, Wire::Http, revision.other())?;
     let gateway = serve(stage, &entry, &folder)?;
     let through = judge(stage, revision, &gateway.url("/mcp"), &folder.join("through"))?;
-    let problems = differences(&table, &alone, &through);
+    let problems = differences(&table, &alone, &through, lost);
     if problems.is_empty() {
         return Ok(());
     }
     bail!("{}", problems.join("\n"))
 }
 
-/// The rows between the markers of this revision: `| scenario | all |` or `` | scenario | not `check`, `check` | ``.
-fn table(page: &str, revision: Revision) -> Result<Table> {
+/// The rows between the markers of this kind and revision: `| scenario | all |` or `` | scenario | not `check`, `check` | ``.
+pub(super) fn table(page: &str, kind: &str, revision: Revision) -> Result<Table> {
     let marker = revision.name();
-    let (open, close) = (format!("<!-- cross-era:{marker} -->"), format!("<!-- /cross-era:{marker} -->"));
+    let (open, close) = (format!("<!-- {kind}:{marker} -->"), format!("<!-- /{kind}:{marker} -->"));
     let block = page.split_once(&open).and_then(|(_, rest)| rest.split_once(&close));
     let (block, _) = block.with_context(|| format!("{PAGE} lacks {open} or {close}"))?;
     let mut table = Table::new();
@@ -52,7 +48,13 @@ fn table(page: &str, revision: Revision) -> Result<Table> {
     Ok(table)
 }
 
-fn differences(table: &Table, alone: &Verdicts, through: &Verdicts) -> Vec<String> {
+/// One line for each scenario of which the page does not say exactly what is lost.
+pub(super) fn differences(
+    table: &Table,
+    alone: &Verdicts,
+    through: &Verdicts,
+    lost: impl Fn(&Verdict, &Verdict) -> BTreeSet<String>,
+) -> Vec<String> {
     let mut problems = Vec::new();
     let nothing = Verdict::default();
     if alone.is_empty() {
@@ -66,8 +68,10 @@ fn differences(table: &Table, alone: &Verdicts, through: &Verdicts) -> Vec<Strin
         };
         let lost = lost(before, after);
         if lost != *not {
-            problems
-                .push(format!("{PAGE} says that this pair lacks {not:?}: {}", told(scenario, before, after)));
+            problems.push(format!(
+                "{PAGE} says that this lacks {not:?}: it lacks {lost:?}: {}",
+                told(scenario, before, after)
+            ));
         }
     }
     let unknown = table.keys().filter(|scenario| !alone.contains_key(*scenario));
@@ -88,27 +92,33 @@ mod tests {
 
     #[test]
     fn rows_are_read_from_the_page() {
-        let table = table(TABLE, Revision::Legacy).unwrap();
+        let table = table(TABLE, "cross-era", Revision::Legacy).unwrap();
         let b: BTreeSet<String> = ["c", "d"].map(str::to_owned).into();
         assert_eq!(table, [("a".to_owned(), BTreeSet::new()), ("b".to_owned(), b)].into());
-        assert!(super::table(TABLE, Revision::Modern).is_err());
+        assert!(super::table(TABLE, "cross-era", Revision::Modern).is_err());
         assert!(
-            super::table(&TABLE.replace("| a | all | |", "| a | not `x` | |"), Revision::Legacy).is_err()
+            super::table(&TABLE.replace("| a | all | |", "| a | not `x` | |"), "cross-era", Revision::Legacy)
+                .is_err()
         );
-        assert!(super::table(&TABLE.replace("| a | all | |", "| a | most | |"), Revision::Legacy).is_err());
+        assert!(
+            super::table(&TABLE.replace("| a | all | |", "| a | most | |"), "cross-era", Revision::Legacy)
+                .is_err()
+        );
     }
 
     #[test]
     fn the_page_must_say_exactly_what_is_lost() {
+        let told_of =
+            |table: &Table, alone: &Verdicts, through: &Verdicts| differences(table, alone, through, lost);
         let table: Table = [("a".to_owned(), ["x".to_owned()].into())].into();
         let all = Table::from([("a".to_owned(), BTreeSet::new())]);
         let (whole, lost) = (judged("a", &["x", "y"], &[]), judged("a", &["y"], &["x"]));
-        assert_eq!(differences(&table, &whole, &lost).len(), 0);
-        assert_eq!(differences(&all, &whole, &whole).len(), 0);
-        assert_eq!(differences(&table, &whole, &whole).len(), 1, "the page is too modest");
-        assert_eq!(differences(&all, &whole, &lost).len(), 1);
-        assert_eq!(differences(&all, &whole, &judged("a", &["x"], &[])).len(), 1, "fewer checks were made");
-        assert_eq!(differences(&Table::new(), &whole, &whole).len(), 1);
-        assert_eq!(differences(&table, &judged("b", &["z"], &[]), &judged("b", &["z"], &[])).len(), 2);
+        assert_eq!(told_of(&table, &whole, &lost).len(), 0);
+        assert_eq!(told_of(&all, &whole, &whole).len(), 0);
+        assert_eq!(told_of(&table, &whole, &whole).len(), 1, "the page is too modest");
+        assert_eq!(told_of(&all, &whole, &lost).len(), 1);
+        assert_eq!(told_of(&all, &whole, &judged("a", &["x"], &[])).len(), 1, "fewer checks were made");
+        assert_eq!(told_of(&Table::new(), &whole, &whole).len(), 1);
+        assert_eq!(told_of(&table, &judged("b", &["z"], &[]), &judged("b", &["z"], &[])).len(), 2);
     }
 }

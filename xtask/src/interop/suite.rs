@@ -146,6 +146,12 @@ pub(super) fn lost(alone: &Verdict, through: &Verdict) -> BTreeSet<String> {
     failed.chain(unmade).cloned().collect()
 }
 
+/// The same, where a check that nobody has to pass counts as lost too.
+pub(super) fn unpassed(alone: &Verdict, through: &Verdict) -> BTreeSet<String> {
+    let missed = alone.passed.keys().filter(|check| !through.passed.contains_key(*check));
+    missed.cloned().chain(lost(alone, through)).collect()
+}
+
 type Fits<'a> = &'a dyn Fn(&Verdict, &Verdict) -> bool;
 
 fn compared(alone: &Verdicts, through: &Verdicts, fits: Fits<'_>) -> Vec<String> {

@@ -58,7 +58,7 @@ pub(super) fn differences(scenario: &Value, direct: &Value, through: &Value) -> 
     Ok(found)
 }
 
-fn name_of(index: usize, step: &Value) -> String {
+pub(super) fn name_of(index: usize, step: &Value) -> String {
     let words = ["do", "what", "tool", "uri", "name", "method"];
     let words: Vec<&str> = words.iter().filter_map(|word| step[word].as_str()).collect();
     format!("step {index} ({})", words.join(" "))
@@ -99,7 +99,7 @@ fn restored(step: &Value) -> Value {
 }
 
 /// A result over the limit: replaced, saved whole, and still what its method promises.
-fn large(plain: &Value, relayed: &Value) -> Vec<String> {
+pub(super) fn large(plain: &Value, relayed: &Value) -> Vec<String> {
     if !relayed["error"].is_null() {
         return vec![format!("an error with Toolway: {}", short(&relayed["error"]))];
     }

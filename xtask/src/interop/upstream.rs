@@ -35,6 +35,8 @@ pub(super) enum Server {
     Thinking,
     /// The fixture of the conformance suite.
     Fixture,
+    /// The tools of the bridge's scripted host, without a bridge.
+    PlainTools,
 }
 
 /// The transport between the front and the server.
@@ -69,6 +71,7 @@ impl Server {
             Self::Memory => "memory",
             Self::Thinking => "thinking",
             Self::Fixture => "fixture",
+            Self::PlainTools => "plain-tools",
         }
     }
 
@@ -85,7 +88,7 @@ impl Server {
             Self::Everything | Self::EverythingByNpm | Self::Filesystem | Self::Memory | Self::Thinking => {
                 peers.node.is_some()
             }
-            Self::FastMcp => peers.python2.is_some(),
+            Self::FastMcp | Self::PlainTools => peers.python2.is_some(),
             Self::Fixture => peers.python2.is_some() && peers.fixture.is_some(),
         }
     }
@@ -142,6 +145,7 @@ impl Server {
             }
             Self::FastMcp => python(stage, "fastmcp_peer.py", wire, port)?,
             Self::Fixture => python(stage, "conformance_fixture.py", wire, port)?,
+            Self::PlainTools => python(stage, "plain_tools.py", wire, port)?,
         };
         Ok(words)
     }

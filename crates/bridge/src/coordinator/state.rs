@@ -214,11 +214,12 @@ impl State {
             && now >= until
         {
             let late = "the agent did not stop in time";
-            return if self.stage == Stage::Rest {
-                self.send(Some(late), now)
+            if self.stage == Stage::Rest {
+                self.send(Some(late), now);
             } else {
-                self.let_go(late, now)
-            };
+                self.let_go(late, now);
+            }
+            return;
         }
         if agent.idle.deadline().is_some_and(|until| now >= until) && agent.pending() == 0 {
             self.let_go("the agent was idle", now);

@@ -1,8 +1,5 @@
 //! A session between a host in this process and an agent that is a real MCP client: over the loopback socket.
 
-#[path = "../transport/wire.rs"]
-mod wire;
-
 mod client;
 mod ports;
 
@@ -54,7 +51,8 @@ async fn statement_18_over_the_socket_the_call_comes_back_to_the_same_agent_run(
     assert!(prompt.text.contains("pi__read"), "{}", prompt.text);
     let client = Client::connect(&agent.options).await?;
     assert_eq!(client.tools().await?, ["pi__read", "pi__todo"]);
-    let call = client.call(1, "pi__read", json!({"path": "a.txt"}));
+    let arguments = json!({"path": "a.txt"});
+    let call = client.call(1, "pi__read", &arguments);
     let host = async {
         let message = turn.message().await;
         assert_eq!(message.stop, StopReason::ToolUse);
@@ -93,7 +91,8 @@ async fn statement_30_over_the_socket_calls_are_rejected_before_the_server_close
     let mut agent = agents.recv().await.context("no agent")?;
     agent.prompt().await?;
     let client = Client::connect(&agent.options).await?;
-    let call = client.call(7, "host__todo", json!({}));
+    let arguments = json!({});
+    let call = client.call(7, "host__todo", &arguments);
     let end = async {
         let message = turn.message().await;
         coordinator.shutdown("interrupted by the user").await;
@@ -121,7 +120,8 @@ async fn statement_33_over_the_socket_a_childs_end_leaves_the_parents_call_alone
     let mut agent = agents.recv().await.context("no agent")?;
     agent.prompt().await?;
     let client = Client::connect(&agent.options).await?;
-    let call = client.call(1, "pi__todo", json!({}));
+    let arguments = json!({});
+    let call = client.call(1, "pi__todo", &arguments);
     let work = async {
         let message = turn.message().await;
         let delegated = calls(&message).first().cloned().context("no call")?;

@@ -13,13 +13,13 @@ use toolway_bridge::{
 
 /// A host that keeps what it is told.
 #[derive(Debug, Default)]
-pub struct Host {
+pub(crate) struct Host {
     tools: HostTools,
     aborted: Mutex<Vec<(String, String)>>,
 }
 
 impl Host {
-    pub fn with(names: &[&str]) -> Self {
+    pub(crate) fn with(names: &[&str]) -> Self {
         let tool = |name: &&str| HostTool {
             name: (*name).to_owned(),
             description: format!("does {name}"),
@@ -31,7 +31,7 @@ impl Host {
         Self { tools: HostTools { all: names.iter().map(tool).collect(), active }, aborted: Mutex::default() }
     }
 
-    pub fn aborted(&self) -> Vec<(String, String)> {
+    pub(crate) fn aborted(&self) -> Vec<(String, String)> {
         self.aborted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -54,7 +54,7 @@ impl HostPort for Host {
 }
 
 /// A turn of that conversation.
-pub fn request(messages: &[Message], abort: &CancellationToken) -> TurnRequest {
+pub(crate) fn request(messages: &[Message], abort: &CancellationToken) -> TurnRequest {
     TurnRequest {
         messages: messages.to_vec(),
         system: HostSystem::Text("be good".to_owned()),
@@ -73,37 +73,37 @@ pub fn request(messages: &[Message], abort: &CancellationToken) -> TurnRequest {
 
 /// Makes agents that a test holds by their strings.
 #[derive(Debug)]
-pub struct Port(mpsc::Sender<Puppet>);
+pub(crate) struct Port(mpsc::Sender<Puppet>);
 
 /// The strings of an agent.
 #[derive(Debug)]
-pub struct Puppet {
-    pub options: AgentOptions,
-    pub prompts: mpsc::Receiver<AgentPrompt>,
+pub(crate) struct Puppet {
+    pub(crate) options: AgentOptions,
+    pub(crate) prompts: mpsc::Receiver<AgentPrompt>,
     events: mpsc::Sender<AgentEvent>,
-    pub disposed: CancellationToken,
+    pub(crate) disposed: CancellationToken,
 }
 
 #[derive(Debug)]
-pub struct Doll {
+pub(crate) struct Doll {
     prompts: mpsc::Sender<AgentPrompt>,
     events: tokio::sync::Mutex<mpsc::Receiver<AgentEvent>>,
     disposed: CancellationToken,
 }
 
 impl Port {
-    pub fn new() -> (Self, mpsc::Receiver<Puppet>) {
+    pub(crate) fn new() -> (Self, mpsc::Receiver<Puppet>) {
         let (made, agents) = mpsc::channel(16);
         (Self(made), agents)
     }
 }
 
 impl Puppet {
-    pub async fn prompt(&mut self) -> Result<AgentPrompt> {
+    pub(crate) async fn prompt(&mut self) -> Result<AgentPrompt> {
         self.prompts.recv().await.context("the agent is gone")
     }
 
-    pub async fn finish(&self, text: &str) -> Result<()> {
+    pub(crate) async fn finish(&self, text: &str) -> Result<()> {
         self.events.send(AgentEvent::Text(text.to_owned())).await?;
         Ok(self.events.send(AgentEvent::Ended(AgentEnd::Finished(None))).await?)
     }
