@@ -30,28 +30,52 @@ mod skills;
 mod snapshot;
 mod tool;
 
-pub use agent_port::{Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, InlineServer, McpTimeouts, SafetyOption, Usage};
+pub use agent_port::{
+    Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, InlineServer,
+    McpTimeouts, SafetyOption, Usage,
+};
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 pub use continuity::{Cause, Continuity, Decision, Fingerprint, PoolKey, PoolMember, Situation, Step};
 pub use coordinator::{Coordinator, Session, SessionOptions, Turn};
 pub use deadline::{DeadlineWarning, Deadlines};
-pub use diagnostics::{CallFields, DiagnosticSink, Diagnostics, DiagnosticsConfig, Event as DiagnosticEvent, EventKind as DiagnosticKind, SkipReason};
+pub use diagnostics::{
+    CallFields, DiagnosticSink, Diagnostics, DiagnosticsConfig, Event as DiagnosticEvent,
+    EventKind as DiagnosticKind, SkipReason,
+};
 pub use error::BridgeError;
-pub use host_port::{AssistantBlock, AssistantMessage, HostEvent, HostPort, NoticeLevel, StopReason, ToolCall, TurnEvent, TurnRequest};
+pub use host_port::{
+    AssistantBlock, AssistantMessage, HostEvent, HostPort, NoticeLevel, StopReason, ToolCall, TurnEvent,
+    TurnRequest,
+};
 pub use json::RawJson;
 pub use live::{Emit, LiveItem, LiveQueue, Pace, Poll};
+pub use manifest::{ManifestOptions, manifest};
+pub use naming::Naming;
 pub use profile::Profile;
+pub use prompt::{
+    Block, Digest, HostSystem, InstructionFile, InstructionLayer, Message, MessageBody, Prompt, PromptImage,
+    PromptInput, SystemOptions, SystemPart, SystemPartKind, bootstrap, estimate, incremental,
+};
+pub use protocol::{HostEnding, HostProtocolConfig, PROTOCOL_VERSION, host_protocol_schema, serve_host};
 pub use registry::{Bridge, BridgeConfig};
-pub use replay::{Activity, AgentToolEvent, Card, CardBlock, Details, Disk, OutputStream, PreviewFiles, Records, Refusal, Replay, ReplayContext, ReplayOutput, Replayed, Route, RunEnd, ToolActivity, ToolStatus, Trace, TraceKind, WrapperMoment, WrapperPlan, WrapperSurroundings, Wrappers, final_answer, replayed_turn, wrapper_definition};
+pub use replay::{
+    Activity, AgentToolEvent, Card, CardBlock, Details, Disk, OutputStream, PreviewFiles, Records, Refusal,
+    Replay, ReplayContext, ReplayOutput, Replayed, Route, RunEnd, ToolActivity, ToolStatus, Trace, TraceKind,
+    WrapperMoment, WrapperPlan, WrapperSurroundings, Wrappers, final_answer, replayed_turn,
+    wrapper_definition,
+};
 pub use report::{ReportInput, ReportedRun, report};
 pub use run::{Binding, CallSink, Facts, Progress, Run, Settlement};
 pub use scrub::Scrubber;
 pub use self_test::{Finding, SelfTest, self_test};
-pub use settings::{AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings, HostMode, LocalSettings, McpSettings, ModelSettings, NativeDisplay, SdkEventSettings, SettingChange, Settings, TaskPresentation, ToolSettings, Warning, settings_path};
+pub use settings::{
+    AgentTransport, BridgeSettings, CacheSettings, DebugSettings, DiagnosticSettings, DisplaySettings,
+    HostMode, LocalSettings, McpSettings, ModelSettings, NativeDisplay, SdkEventSettings, SettingChange,
+    Settings, TaskPresentation, ToolSettings, Warning, settings_path,
+};
+pub use skills::{
+    Activation, ActivationDetails, Catalogue, Skill, SkillError, SkillList, Skills, ToolConditions, activate,
+    is_tool_active, skill_tool,
+};
 pub use snapshot::{ExposedTool, HiddenReason, HiddenTool, OddSchema, Snapshot, SurfaceOptions};
-pub use prompt::{Block, Digest, HostSystem, InstructionFile, InstructionLayer, Message, MessageBody, Prompt, PromptImage, PromptInput, SystemOptions, SystemPart, SystemPartKind, bootstrap, estimate, incremental};
-pub use skills::{Activation, ActivationDetails, Catalogue, Skill, SkillError, SkillList, Skills, ToolConditions, activate, is_tool_active, skill_tool};
-pub use protocol::{HostEnding, HostProtocolConfig, PROTOCOL_VERSION, host_protocol_schema, serve_host};
-pub use manifest::{ManifestOptions, manifest};
-pub use naming::Naming;
 pub use tool::{HostTool, HostTools, Provenance};
