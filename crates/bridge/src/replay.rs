@@ -20,7 +20,6 @@ mod trace;
 mod turn;
 mod wrappers;
 
-pub(crate) use crate::settings::TaskPresentation;
 pub use activity::{AgentToolEvent, OutputStream, ToolActivity, ToolStatus};
 pub use card::{Activity, Card, CardBlock, Details};
 pub use incomplete::RunEnd;

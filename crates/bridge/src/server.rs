@@ -140,7 +140,7 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Listens on 127.0.0.1, on a port that the system chooses. Must be called within a runtime.
-    pub(crate) async fn start(profile: &Profile, options: ServerOptions) -> Result<Self, BridgeError> {
+    pub(crate) fn start(profile: &Profile, options: ServerOptions) -> Result<Self, BridgeError> {
         let listener = listener().map_err(BridgeError::Listen)?;
         let address = listener.local_addr().map_err(BridgeError::Listen)?;
         let server = Arc::new(Server {

@@ -111,14 +111,6 @@ impl Session {
     }
 }
 
-/// The deadlines that follow from settings, and what is odd.
-pub(super) fn deadlines(settings: &Settings) -> (Deadlines, Vec<String>) {
-    let tools = &settings.tools;
-    let (deadlines, odd) =
-        Deadlines::new(tools.mcp.call_timeout_ms, tools.bridge.call_timeout_ms, tools.mcp.connect_timeout_ms);
-    (deadlines, odd.iter().map(ToString::to_string).collect())
-}
-
 pub(super) fn deadlines_shown(deadlines: &Deadlines) -> DeadlinesShown {
     let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     DeadlinesShown { tool: ms(deadlines.tool), bridge: ms(deadlines.bridge), connect: ms(deadlines.connect) }

@@ -1,6 +1,8 @@
 //! Owns what becomes of the requests of one POST: how it is answered while they wait, and what calls a tool. JSON when all
 //! answers come before anything else is to be said; events as soon as there is progress to tell, or after some patience.
 
+use std::future::{Future as _, poll_fn};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -79,14 +81,26 @@ impl Answers {
         if !self.flights.is_empty() && !accepts.json {
             return answer::events(Events::new(self.ready, self.flights, keep_alive));
         }
-        let mut patience = std::pin::pin!(sleep(server.options.patience));
+        let (mut waited, mut patience) = (false, None);
         while !self.flights.is_empty() {
-            let item = tokio::select! {
-                biased;
-                item = self.flights.next() => item,
-                () = patience.as_mut(), if accepts.events => {
-                    return answer::events(Events::new(self.ready, self.flights, keep_alive));
+            let flights = &mut self.flights;
+            let item = poll_fn(|cx| match flights.poll(cx) {
+                Poll::Ready(item) => Poll::Ready(Some(item)),
+                Poll::Pending if !accepts.events => Poll::Pending,
+                // A host in this process answers when the other tasks have had their turn: no timer is set for that.
+                Poll::Pending if !waited => {
+                    waited = true;
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
                 }
+                Poll::Pending => {
+                    let patience = patience.get_or_insert_with(|| Box::pin(sleep(server.options.patience)));
+                    patience.as_mut().poll(cx).map(|()| None)
+                }
+            })
+            .await;
+            let Some(item) = item else {
+                return answer::events(Events::new(self.ready, self.flights, keep_alive));
             };
             match item {
                 Some(Item::Answer(answer)) => self.ready.push(answer),

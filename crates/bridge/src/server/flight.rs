@@ -2,7 +2,7 @@
 //! for its call is decided here.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -128,10 +128,5 @@ impl Flights {
             }
         }
         if self.0.is_empty() { Poll::Ready(None) } else { Poll::Pending }
-    }
-
-    /// The same for `await`. Loses nothing when it is dropped.
-    pub(super) async fn next(&mut self) -> Option<Item> {
-        poll_fn(|cx| self.poll(cx)).await
     }
 }
