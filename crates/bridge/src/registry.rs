@@ -131,7 +131,7 @@ impl Bridge {
         }
         let ids = Ids::random(&self.0.config.profile)?;
         if listener.is_none() {
-            *listener = Some(Listener::start(&self.0.config.profile, ServerOptions::default()).await?);
+            *listener = Some(Listener::start(&self.0.config.profile, ServerOptions::default())?);
         }
         let Some(listening) = &*listener else { return Ok(None) };
         let endpoint = match listening.endpoint() {

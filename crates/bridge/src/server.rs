@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -96,6 +97,8 @@ fn listener() -> std::io::Result<TcpListener> {
 #[derive(Debug)]
 struct Server {
     profile: Profile,
+    /// Who gives a result, as a member of the `_meta` of each one of the modern generation.
+    identity: Bytes,
     options: ServerOptions,
     door: Door,
     routes: Routes,
@@ -137,11 +140,12 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Listens on 127.0.0.1, on a port that the system chooses. Must be called within a runtime.
-    pub(crate) async fn start(profile: &Profile, options: ServerOptions) -> Result<Self, BridgeError> {
+    pub(crate) fn start(profile: &Profile, options: ServerOptions) -> Result<Self, BridgeError> {
         let listener = listener().map_err(BridgeError::Listen)?;
         let address = listener.local_addr().map_err(BridgeError::Listen)?;
         let server = Arc::new(Server {
             profile: *profile,
+            identity: message::identity(profile),
             door: Door::new(address.port()),
             routes: Routes::new(profile.path_segment),
             budget: Semaphore::new(options.body_budget >> 10),

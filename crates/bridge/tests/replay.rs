@@ -15,10 +15,10 @@ use toolway_bridge::{
 
 const TOOLS: [&str; 7] = ["read", "bash", "grep", "find", "ls", "edit", "write"];
 
-fn context(profile: Profile, cwd: &Path) -> ReplayContext {
+fn context(profile: &Profile, cwd: &Path) -> ReplayContext {
     let names: Vec<String> = TOOLS.iter().copied().chain([profile.display_tool]).map(str::to_owned).collect();
     ReplayContext {
-        profile,
+        profile: *profile,
         owner: "session".to_owned(),
         display: true,
         print_mode: false,
@@ -68,7 +68,7 @@ fn marker(folder: &Path) -> String {
 fn statement_44_a_recorded_command_shows_its_output_and_runs_nothing() -> Result<()> {
     let folder = tempfile::tempdir()?;
     for profile in Profile::ALL {
-        let mut replay = replay(context(profile, folder.path()));
+        let mut replay = replay(context(&profile, folder.path()));
         let mut records = Records::new(&profile);
         let args = json!({"command": marker(folder.path())});
         let out = run(
@@ -122,7 +122,7 @@ fn lesson_04_a_replay_id_without_a_record_fails_under_every_name() {
 
 #[test]
 fn a_record_is_given_to_its_session_and_tool_alone_and_an_error_as_an_error() -> Result<()> {
-    let mut replay = replay(context(Profile::PI, Path::new("/w")));
+    let mut replay = replay(context(&Profile::PI, Path::new("/w")));
     let mut records = Records::new(&Profile::PI);
     let failed = json!({"failure": {"stderr": "boom: Authorization: Bearer abcdefgh123456", "exitCode": 1}});
     let (id, card) = card(run(&mut replay, "a", "shellToolCall", &json!({"command": "x"}), &failed)?)?;
@@ -136,7 +136,7 @@ fn a_record_is_given_to_its_session_and_tool_alone_and_an_error_as_an_error() ->
 
 #[test]
 fn records_are_bounded() -> Result<()> {
-    let mut replay = replay(context(Profile::PI, Path::new("/w")));
+    let mut replay = replay(context(&Profile::PI, Path::new("/w")));
     let mut records = Records::new(&Profile::PI);
     let out = run(
         &mut replay,
@@ -163,7 +163,7 @@ fn statement_45_a_path_only_edit_is_neutral_and_a_replacement_an_edit_and_no_fil
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("a.txt");
     fs::write(&file, "before")?;
-    let mut replay = replay(context(Profile::PI, folder.path()));
+    let mut replay = replay(context(&Profile::PI, folder.path()));
     let path = json!({"path": file});
     let (_, neutral) = card(run(
         &mut replay,
@@ -196,7 +196,7 @@ fn statement_45_a_path_only_edit_is_neutral_and_a_replacement_an_edit_and_no_fil
 
 #[test]
 fn statement_46_a_tool_absent_from_the_context_gives_one_line_and_no_call() -> Result<()> {
-    let mut context = context(Profile::PI, Path::new("/w"));
+    let mut context = context(&Profile::PI, Path::new("/w"));
     context.context_tools.remove("grep");
     let mut replay = replay(context);
     let result = json!({"success": {"workspaceResults": {"/w": {"content": {"matches": [
@@ -214,7 +214,7 @@ fn statement_47_a_quick_tool_is_not_announced_and_one_that_never_ends_is_told_on
     let now = Instant::now();
     let args = json!({"command": "deploy --token abcd1234"});
     let started = event("started", "a", "shellToolCall", &json!({"args": args}))?;
-    let mut quick = replay(context(Profile::PI, cwd));
+    let mut quick = replay(context(&Profile::PI, cwd));
     quick.on(&started, now);
     let over = event(
         "completed",
@@ -230,18 +230,18 @@ fn statement_47_a_quick_tool_is_not_announced_and_one_that_never_ends_is_told_on
         replay.on(&started, now);
         replay.finish(end)
     };
-    let failed = open(context(Profile::PI, cwd), RunEnd::Failed);
+    let failed = open(context(&Profile::PI, cwd), RunEnd::Failed);
     let [ReplayOutput::Card { card, .. }] = failed.as_slice() else { anyhow::bail!("{failed:?}") };
     assert_eq!((card.tool.as_str(), card.is_error), ("cursor", true));
     assert_eq!(card.text(), "Cursor shell did not complete: the agent's run failed");
     assert!(!card.args.text().contains("deploy"));
-    let silent = open(context(Profile::PI, cwd), RunEnd::Succeeded { text: false });
+    let silent = open(context(&Profile::PI, cwd), RunEnd::Succeeded { text: false });
     assert!(matches!(silent.as_slice(), [ReplayOutput::Card { .. }]));
-    let aborted = open(context(Profile::PI, cwd), RunEnd::Aborted);
+    let aborted = open(context(&Profile::PI, cwd), RunEnd::Aborted);
     assert!(
         matches!(aborted.as_slice(), [ReplayOutput::Trace(trace)] if trace.text == "Cursor shell did not complete: the run was aborted\n")
     );
-    let mut hidden = context(Profile::PI, cwd);
+    let mut hidden = context(&Profile::PI, cwd);
     hidden.display = false;
     assert!(matches!(open(hidden, RunEnd::Drained).as_slice(), [ReplayOutput::Trace(_)]));
     Ok(())
@@ -249,7 +249,7 @@ fn statement_47_a_quick_tool_is_not_announced_and_one_that_never_ends_is_told_on
 
 #[test]
 fn lesson_30_after_a_success_an_open_call_is_for_the_diagnostics_alone() -> Result<()> {
-    let mut replay = replay(context(Profile::PI, Path::new("/w")));
+    let mut replay = replay(context(&Profile::PI, Path::new("/w")));
     for (id, tool) in [("a", "shellToolCall"), ("b", "readToolCall"), ("c", "oddToolCall")] {
         replay.on(&event("started", id, tool, &json!({"args": {"path": "/secret/place"}}))?, Instant::now());
     }
@@ -262,7 +262,7 @@ fn lesson_30_after_a_success_an_open_call_is_for_the_diagnostics_alone() -> Resu
 
 #[test]
 fn statement_48_a_long_output_is_cut_with_the_missing_amount_and_without_secrets() -> Result<()> {
-    let mut replay = replay(context(Profile::HOST, Path::new("/w")));
+    let mut replay = replay(context(&Profile::HOST, Path::new("/w")));
     let token = "3f2b8c1e-9d4a-4f6b-8a7c-0123456789ab";
     let endpoint = |profile: &Profile| format!("http://127.0.0.1:4312/{}/{token}/mcp", profile.path_segment);
     let mut output = format!(
@@ -290,7 +290,7 @@ fn statement_48_a_long_output_is_cut_with_the_missing_amount_and_without_secrets
 
 #[test]
 fn a_replayed_turn_is_an_assistant_message_and_its_results() -> Result<()> {
-    let mut replay = replay(context(Profile::PI, Path::new("/w")));
+    let mut replay = replay(context(&Profile::PI, Path::new("/w")));
     let one = card(run(
         &mut replay,
         "raw-id-1",

@@ -151,7 +151,7 @@ fn has_peers(case: Case, peers: &Peers) -> bool {
         Case::Bridge { client } => {
             client.is_there(peers) && Server::PlainTools.is_there(peers) && peers.node24.is_some()
         }
-        Case::ExampleHost { language } => language.is_there(peers),
+        Case::ExampleHost { .. } => example_host::is_there(peers),
         Case::BridgeInspector => peers.node24.is_some(),
         Case::Inspector { server, .. } => peers.node24.is_some() && server.is_there(peers),
         Case::Project { client } => {

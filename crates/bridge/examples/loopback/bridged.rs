@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use toolway_bridge::{
     Bridge, BridgeConfig, CallId, CallSink, HostCall, HostResult, HostTool, HostTools, Profile, Provenance,
     RawJson, Run, Snapshot, SurfaceOptions,
@@ -44,7 +45,10 @@ pub(crate) async fn run() -> Result<()> {
         "{}",
         serde_json::json!({"url": server.url.expose(), "echo": echo, "gate": gate, "figures": figures})
     );
-    host(&run, calls).await;
+    // A task of its own: waking the runtime's first future costs a system call.
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { host(&run, calls).await });
+    tasks.join_next().await;
     Ok(())
 }
 

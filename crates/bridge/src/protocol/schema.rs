@@ -193,4 +193,35 @@ mod tests {
         let schema = host_protocol_schema();
         walk(&schema, schema["$defs"].as_object().unwrap());
     }
+
+    #[test]
+    fn the_document_names_every_method_and_every_member() {
+        fn members(value: &Value, found: &mut Vec<String>) {
+            match value {
+                Value::Object(object) => {
+                    let properties = object.get("properties").and_then(Value::as_object);
+                    found.extend(properties.into_iter().flat_map(Map::keys).cloned());
+                    object.values().for_each(|value| members(value, found));
+                }
+                Value::Array(items) => items.iter().for_each(|value| members(value, found)),
+                _ => {}
+            }
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/host-protocol.md");
+        let document = std::fs::read_to_string(path).unwrap();
+        let schema = host_protocol_schema();
+        let defs = schema["$defs"].as_object().unwrap();
+        let methods = defs.keys().filter_map(|name| {
+            name.strip_prefix("request ").or_else(|| name.strip_prefix("notification ")).map(str::to_owned)
+        });
+        let mut names = Vec::new();
+        members(&schema, &mut names);
+        let missing: Vec<String> = methods
+            .filter(|method| !document.contains(method.as_str()))
+            .chain(names.into_iter().filter(|name| {
+                !document.contains(&format!("`{name}`")) && !document.contains(&format!("\"{name}\""))
+            }))
+            .collect();
+        assert_eq!(missing, Vec::<String>::new());
+    }
 }

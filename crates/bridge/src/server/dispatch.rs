@@ -1,8 +1,11 @@
 //! Owns what becomes of the requests of one POST: how it is answered while they wait, and what calls a tool. JSON when all
 //! answers come before anything else is to be said; events as soon as there is progress to tell, or after some patience.
 
+use std::future::{Future as _, poll_fn};
+use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Response, StatusCode};
 use tokio::time::sleep;
 use toolway_transport::http_server::Accepts;
@@ -30,8 +33,8 @@ pub(super) enum Reply {
     Nothing,
 }
 
-/// Calls a tool of the run.
-pub(super) fn call(run: &Run, session: u64, id: &Id, message: &Message, modern: bool) -> Reply {
+/// Calls a tool of the run; `modern` is the server's identity in that generation.
+pub(super) fn call(run: &Run, session: u64, id: &Id, message: &Message, modern: Option<&Bytes>) -> Reply {
     let Some(name) = message.envelope.name() else {
         return Reply::Now(message::error(id, toolway_wire::INVALID_PARAMS, "params.name is missing"));
     };
@@ -40,8 +43,10 @@ pub(super) fn call(run: &Run, session: u64, id: &Id, message: &Message, modern: 
         Began::Answer(ready) => Reply::Now(call_result(id, &ready, modern)),
         Began::Rejected(rejection) if rejection.reason == CLIENT_CANCELLED => Reply::Nothing,
         Began::Rejected(rejection) => Reply::Now(message::error(id, UPSTREAM_ERROR, &rejection.reason)),
-        Began::Waiting(waiter) if modern => Reply::Later(Flight::modern(id.clone(), waiter)),
-        Began::Waiting(waiter) => Reply::Later(Flight::legacy(id.clone(), waiter)),
+        Began::Waiting(waiter) => Reply::Later(match modern {
+            Some(identity) => Flight::modern(id.clone(), waiter, identity.clone()),
+            None => Flight::legacy(id.clone(), waiter),
+        }),
     }
 }
 
@@ -76,14 +81,26 @@ impl Answers {
         if !self.flights.is_empty() && !accepts.json {
             return answer::events(Events::new(self.ready, self.flights, keep_alive));
         }
-        let mut patience = std::pin::pin!(sleep(server.options.patience));
+        let (mut waited, mut patience) = (false, None);
         while !self.flights.is_empty() {
-            let item = tokio::select! {
-                biased;
-                item = self.flights.next() => item,
-                () = patience.as_mut(), if accepts.events => {
-                    return answer::events(Events::new(self.ready, self.flights, keep_alive));
+            let flights = &mut self.flights;
+            let item = poll_fn(|cx| match flights.poll(cx) {
+                Poll::Ready(item) => Poll::Ready(Some(item)),
+                Poll::Pending if !accepts.events => Poll::Pending,
+                // A host in this process answers when the other tasks have had their turn: no timer is set for that.
+                Poll::Pending if !waited => {
+                    waited = true;
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
                 }
+                Poll::Pending => {
+                    let patience = patience.get_or_insert_with(|| Box::pin(sleep(server.options.patience)));
+                    patience.as_mut().poll(cx).map(|()| None)
+                }
+            })
+            .await;
+            let Some(item) = item else {
+                return answer::events(Events::new(self.ready, self.flights, keep_alive));
             };
             match item {
                 Some(Item::Answer(answer)) => self.ready.push(answer),

@@ -4,7 +4,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use toolway_wire::era::{Era, ProtocolVersion, header, negotiate};
 use toolway_wire::{
-    INVALID_PARAMS, INVALID_REQUEST, Id, Kind, METHOD_NOT_FOUND, UPSTREAM_ERROR, error_response, push_string,
+    INVALID_PARAMS, INVALID_REQUEST, Id, Kind, METHOD_NOT_FOUND, UPSTREAM_ERROR, error_response,
 };
 
 use super::answer;
@@ -15,7 +15,6 @@ use super::post::Asked;
 use super::routes::Route;
 use super::session::Session;
 use crate::calls::Origin;
-use crate::profile::Profile;
 
 const SESSION_ID: HeaderName = HeaderName::from_static(header::SESSION_ID);
 
@@ -105,7 +104,7 @@ fn initialize(asked: &Asked<'_>, id: &Id, message: &Message) -> Response<Body> {
     let mut result =
         format!("{{\"protocolVersion\":\"{version}\",\"capabilities\":{{\"tools\":{{}}}},").into_bytes();
     result.extend_from_slice(b"\"serverInfo\":");
-    server_info(&asked.server.profile, &mut result);
+    message::server_info(&asked.server.profile, &mut result);
     result.push(b'}');
     let reply = Reply::Now(message::small_result(id, &result));
     let mut response = Answers::of(reply).at_once(asked.accepts);
@@ -113,15 +112,6 @@ fn initialize(asked: &Asked<'_>, id: &Id, message: &Message) -> Response<Body> {
         response.headers_mut().insert(SESSION_ID, value);
     }
     response
-}
-
-/// `Implementation` of the server.
-pub(super) fn server_info(profile: &Profile, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"name\":");
-    push_string(profile.server_name, out);
-    out.extend_from_slice(b",\"version\":");
-    push_string(profile.server_version, out);
-    out.push(b'}');
 }
 
 /// The session that the request names. The error is the answer: with the id of a request it is one that a client finds the
@@ -172,7 +162,7 @@ fn handle(asked: &Asked<'_>, session: Session, message: &Message) -> Reply {
             run.listed();
             Reply::Now(message::result(id, b"{\"tools\":", run.snapshot().tools_json(), b"}"))
         }
-        "tools/call" => call(run, session.number, id, message, false),
+        "tools/call" => call(run, session.number, id, message, None),
         "initialize" => {
             Reply::Now(message::error(id, INVALID_REQUEST, "initialize does not stand in a batch"))
         }

@@ -1,5 +1,6 @@
 //! `toolway bridge`: tools of a host application, offered to the agent that it drives; the host speaks at stdin and stdout.
 
+use tokio::task::JoinSet;
 use toolway_bridge::{HostEnding, serve_host};
 use toolway_transport::{AsyncInput, AsyncOutput};
 
@@ -21,13 +22,19 @@ pub(super) fn run(args: BridgeArgs) -> Result<Exit, UsageError> {
     let ending: Result<HostEnding, UsageError> = runtime.block_on(async {
         let input = AsyncInput::stdin().map_err(system)?;
         let output = AsyncOutput::stdout().map_err(system)?;
-        let signal = async {
+        let signal = async move {
             match signals.recv().await {
                 Some(signal) => signal,
                 None => std::future::pending().await,
             }
         };
-        Ok(serve_host(protocol, input, output, signal).await)
+        // A task of its own: waking the first future of a runtime costs a system call, and every call wakes it.
+        let mut tasks = JoinSet::new();
+        tasks.spawn(serve_host(protocol, input, output, signal));
+        match tasks.join_next().await {
+            Some(Ok(ending)) => Ok(ending),
+            _ => Err(UsageError::new("system", "the bridge broke off".to_owned())),
+        }
     });
     logs::finish();
     // A thread may still wait for the host's input: it ends with the process.
