@@ -101,7 +101,7 @@ impl Matrix<'_> {
     /// The card of a completed call. `output` is what a command wrote while it ran.
     pub(super) fn card(&self, activity: &ToolActivity, output: Option<&str>) -> Made {
         let args = lenient::object(&activity.args);
-        let call = Call {
+        let mut call = Call {
             kind: Self::kind(activity),
             name: self.name(&activity.kind),
             outcome: Outcome::of(activity),
@@ -109,11 +109,15 @@ impl Matrix<'_> {
             args,
         };
         let card = match call.kind {
+            // The host's own look is for calls that have what its tool requires.
+            ToolKind::Read if self.path(&call).is_none() => self.neutral(&call),
+            ToolKind::Grep if search::pattern(&call).is_none() => self.neutral(&call),
+            ToolKind::Glob if search::glob_pattern(&call).is_none() => self.neutral(&call),
             ToolKind::Read => {
                 let (card, brief) = self.read(&call);
                 return Made { card, brief: Some(brief) };
             }
-            ToolKind::Shell => self.shell(&call, output),
+            ToolKind::Shell => self.shell(&mut call, output),
             ToolKind::Grep => self.grep(&call),
             ToolKind::Glob => self.glob(&call),
             ToolKind::Ls => self.ls(&call),

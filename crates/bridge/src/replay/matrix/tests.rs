@@ -210,6 +210,34 @@ fn lesson_34_a_card_is_native_only_if_it_is_truthfully_one() {
 }
 
 #[test]
+fn a_call_without_what_the_host_s_tool_requires_is_neutral() {
+    for (kind, title) in [("read", "read"), ("shell", "shell"), ("grep", "grep"), ("glob", "glob")] {
+        let odd =
+            card(kind, json!({"path": ["a"], "command": "", "pattern": 7}), ok(json!({"content": "x"})));
+        assert_eq!((odd.tool.as_str(), odd.title.as_str()), ("cursor", &*format!("Cursor {title}")));
+        assert!(!odd.is_error && odd.text() == "x", "{odd:?}");
+    }
+    let failed = card("bash", json!({}), ok(json!({"stdout": "x", "exitCode": 1})));
+    assert_eq!(
+        (failed.tool.as_str(), failed.is_error, failed.text().as_str()),
+        ("cursor", true, "x\n\nexit code 1")
+    );
+}
+
+#[test]
+fn a_result_that_is_a_list_is_one() {
+    for result in [json!(["/w/a", "/w/b"]), ok(json!(["/w/a", "/w/b"])), json!({"success": ["/w/a", "/w/b"]})]
+    {
+        assert_eq!(card("glob", json!({"pattern": "*"}), result.clone()).text(), "a\nb");
+        assert_eq!(card("ls", json!({"path": "/w"}), result.clone()).text(), "a\nb");
+        let grep = card("grep", json!({"pattern": "x"}), result);
+        assert_eq!((grep.text().as_str(), grep.summary.as_str()), ("a\nb", "x: 2 files"));
+    }
+    let lines = ok(json!([{"file": "/w/a", "line": 3, "text": "x = 1"}]));
+    assert_eq!(card("grep", json!({"pattern": "x"}), lines).text(), "a:3: x = 1");
+}
+
+#[test]
 fn an_expanded_edit_shows_forty_lines_of_its_difference() {
     let text = |sign: &str| (0..100).map(|n| format!("{sign}{n}")).collect::<Vec<_>>().join("\n");
     let edit = card("edit", json!({"path": "a", "oldText": text("a"), "newText": text("b")}), ok(json!({})));
