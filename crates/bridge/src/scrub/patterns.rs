@@ -38,7 +38,7 @@ pub(super) fn lines(profiles: &[Profile]) -> String {
         format!(
             r#"(?i-u:\\{{0,3}}["']name\\{{0,3}}["']\s*:\s*\\{{0,3}}["'][^"'\\]{{0,64}}{name}\\{{0,3}}["']\s*,\s*\\{{0,3}}["']value\\{{0,3}}["']\s*:\s*\\{{0,3}}["'](?<secret>[^"'\\\r\n]+))"#
         ),
-        format!(r#"(?i-u:<[a-z0-9:_.-]{{0,64}}{name}(?:\s[^<>]{{0,255}})?>\s*(?<secret>[^<>\s][^<>]*?)\s*</)"#),
+        format!(r"(?i-u:<[a-z0-9:_.-]{{0,64}}{name}(?:\s[^<>]{{0,255}})?>\s*(?<secret>[^<>\s][^<>]*?)\s*</)"),
         // Environment and query: no space around the sign.
         format!(r#"(?i-u:{name}=(?<secret>[^\s"'`\\,;&<>(){{}}\[\]]+))"#),
         format!(r#"(?i-u:{name}%3D(?<secret>[^\s"'\\,;&<>%]+))"#),
