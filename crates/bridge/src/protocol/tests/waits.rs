@@ -71,3 +71,16 @@ async fn half_characters_in_the_texts_of_a_host_stop_no_prompt() {
     let text = answer["result"]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
     assert!(text.contains("be  kind") && text.contains("cut  here"), "{text}");
 }
+
+#[tokio::test]
+async fn a_message_that_is_none_is_told_in_words_of_the_protocol() {
+    let mut desk = Desk::new(&["a"]).await;
+    for (messages, text) in [
+        (json!([{"role": "user"}, 5]), "params.messages: invalid type: integer `5`, expected a message"),
+        (json!([{"role": 1}]), "params.messages: invalid type: integer `1`, expected a string"),
+        (json!([{"content": "a"}]), "params.messages: missing field `role`"),
+    ] {
+        let error = desk.ask("prompt/next", json!({ "messages": messages })).await;
+        assert_eq!(error["message"], text);
+    }
+}
