@@ -6,7 +6,7 @@ mod prompt;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::json::RawJson;
@@ -310,26 +310,15 @@ pub(crate) struct CallProgress {
     /// The call's id.
     pub(crate) call: String,
     /// How far it is; more each time.
-    #[serde(deserialize_with = "number")]
     #[schemars(with = "f64")]
     pub(crate) progress: RawJson,
     /// How far it has to go.
-    #[serde(default, deserialize_with = "optional_number")]
+    #[serde(default)]
     #[schemars(with = "Option<f64>")]
     pub(crate) total: Option<RawJson>,
     /// What it does.
     #[serde(default)]
     pub(crate) message: Option<String>,
-}
-
-/// A number.
-fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RawJson, D::Error> {
-    let number = serde_json::Number::deserialize(deserializer)?;
-    Ok(RawJson::of(&Value::Number(number)))
-}
-
-fn optional_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {
-    number(deserializer).map(Some)
 }
 
 /// `report/read`, `manifest/read`, about a run or what a new one would have.
