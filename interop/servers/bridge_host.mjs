@@ -180,12 +180,12 @@ async function main() {
   }
   const visits = [];
   for (visit of script.visits) {
-    const { server, exposed, hidden } = await run(visit.run, visit.session ?? "main");
+    const { server } = await run(visit.run, visit.session ?? "main");
     // Agents of one visit come at the same time.
     const agents = await Promise.all(visit.agents.map((words) => agent(words, server.url)));
     const own = () => heard.filter((entry) => entry.visit === visit.name);
     await until(() => own().every((entry) => entry.settled !== undefined));
-    visits.push({ name: visit.name, agents, exposed, hidden });
+    visits.push({ name: visit.name, agents });
   }
   for (const name of runs.keys()) await close(name, "the agent is gone");
   if (!bridge.process.stdin.writableEnded) {
@@ -193,7 +193,8 @@ async function main() {
     bridge.process.stdin.end();
   }
   const code = await bridge.ended;
-  const facts = Object.fromEntries([...runs].map(([name, { facts }]) => [name, facts]));
+  const known = ({ facts, hidden, deadlines }) => ({ ...facts, hidden, deadlines });
+  const facts = Object.fromEntries([...runs].map(([name, opened]) => [name, known(opened)]));
   process.stdout.write(JSON.stringify({ visits, heard, facts, code, closing: bridge.closing }));
 }
 

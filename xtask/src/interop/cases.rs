@@ -77,7 +77,30 @@ impl Case {
         all.into_iter().filter(|(_, wire)| *wire != Wire::Stdio).collect()
     }
 
+    /// The suite has time limits of its own, which the fixture alone passes on a busy machine now and then: where it found
+    /// a difference, it is asked once more.
     pub(super) fn run(self, stage: &Stage, upstreams: &Upstreams) -> Result<()> {
+        let first = self.once(stage, upstreams);
+        match &first {
+            Err(error) if self.is_suite() => {
+                println!("interop again          {}\n{error:#}\n", self.name());
+                self.once(stage, upstreams)
+            }
+            _ => first,
+        }
+    }
+
+    fn is_suite(self) -> bool {
+        matches!(
+            self,
+            Self::Conformance { .. }
+                | Self::GatewayConformance { .. }
+                | Self::CrossEra { .. }
+                | Self::BridgeConformance { .. }
+        )
+    }
+
+    fn once(self, stage: &Stage, upstreams: &Upstreams) -> Result<()> {
         match self {
             Self::Scenario { client, server, wire } => {
                 scenario(stage, upstreams, &self.name(), client, server, wire)

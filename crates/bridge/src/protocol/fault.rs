@@ -152,7 +152,7 @@ mod tests {
             tools(r#"{"tools":[],"actve":[]}"#)
                 .starts_with("params: unknown field `actve`, expected one of `session`, `tools`, `active`")
         );
-        assert!(fault::<CallProgress>(r#"{"call":"c","progress":"half"}"#).starts_with("params.progress: "));
+        assert!(fault::<CallProgress>(r#"{"call":1,"progress":1}"#).starts_with("params.call: "));
     }
 
     #[test]

@@ -313,11 +313,10 @@ pub(crate) struct CallProgress {
     /// The call's id.
     pub(crate) call: String,
     /// How far it is; more each time.
-    #[serde(deserialize_with = "number")]
     #[schemars(with = "f64")]
     pub(crate) progress: RawJson,
     /// How far it has to go.
-    #[serde(default, deserialize_with = "optional_number")]
+    #[serde(default)]
     #[schemars(with = "Option<f64>")]
     pub(crate) total: Option<RawJson>,
     /// What it does.
@@ -329,16 +328,6 @@ pub(crate) struct CallProgress {
 fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RawJson, D::Error> {
     let value = RawJson::deserialize(deserializer)?;
     if value.is_object() { Ok(value) } else { Err(serde::de::Error::custom("expected an object")) }
-}
-
-/// A number.
-fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RawJson, D::Error> {
-    let number = serde_json::Number::deserialize(deserializer)?;
-    Ok(RawJson::of(&Value::Number(number)))
-}
-
-fn optional_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {
-    number(deserializer).map(Some)
 }
 
 /// `report/read`, `manifest/read`, about a run or what a new one would have.

@@ -139,6 +139,7 @@ async fn end(mut connection: Connection, out: &mpsc::Sender<Bytes>, ending: Host
         HostEnding::Closed if connection.shutdown => "the host has asked for it",
         HostEnding::Closed => "the host has closed its end",
         HostEnding::HostGone => "the host is gone",
+        HostEnding::Signal(1) => "SIGHUP",
         HostEnding::Signal(2) => "SIGINT",
         HostEnding::Signal(15) => "SIGTERM",
         HostEnding::Signal(_) => "a signal",
