@@ -17,15 +17,15 @@ impl Serialize for Message {
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = RawJson::deserialize(deserializer)?;
-        let read: Read = serde_json::from_slice(raw.bytes()).map_err(wrong)?;
+        let read: Read = serde_json::from_slice(raw.bytes()).map_err(|error| wrong(&error))?;
         let result = read.content.clone().filter(|_| read.role == "toolResult");
-        let body = read.body().map_err(wrong)?;
+        let body = read.body().map_err(|error| wrong(&error))?;
         Ok(Self { body, digest: Digest::of(raw.bytes()), result })
     }
 }
 
 /// What is wrong with a message; where it is, the reader of the whole knows.
-fn wrong<E: serde::de::Error>(error: serde_json::Error) -> E {
+fn wrong<E: serde::de::Error>(error: &serde_json::Error) -> E {
     let text = error.to_string();
     E::custom(text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what))
 }
