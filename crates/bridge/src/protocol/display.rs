@@ -173,9 +173,13 @@ impl Connection {
 
     pub(super) fn take_replay(&mut self, params: &TakeReplay) -> Result<Reply, Fault> {
         let TakeReplay { session, id, tool } = params;
-        let profile = self.spoken()?.profile;
-        self.session(session)?;
+        let spoken = self.spoken()?;
+        let profile = spoken.profile;
+        let is_real = self.session(session)?.has_real_tool(tool, spoken);
         let records = self.display.records.get_or_insert_with(|| Records::new(&profile));
+        if is_real && !records.is_replay(id) {
+            return Reply::now(RecordShown::default());
+        }
         let (card, is_error) = match records.take(session, tool, id) {
             Replayed::Ordinary => return Reply::now(RecordShown::default()),
             Replayed::Result(card) => (card, false),

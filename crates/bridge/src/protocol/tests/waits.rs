@@ -84,3 +84,18 @@ async fn a_message_that_is_none_is_told_in_words_of_the_protocol() {
         assert_eq!(error["message"], text);
     }
 }
+
+#[tokio::test]
+async fn only_a_host_without_a_tool_of_its_name_has_nothing_behind_the_display_tool() {
+    let mut desk = Desk::new(&["agent"]).await;
+    let take = json!({"id": "call_1", "tool": "agent"});
+    assert_eq!(desk.ask("replay/take", take.clone()).await["recorded"], false, "a real tool of the host");
+    let own = json!({"tools": [{"name": "agent"}], "ownDisplayTool": true});
+    for tools in [own, json!({"tools": []})] {
+        desk.ask("tools/declare", tools).await;
+        assert_eq!(desk.ask("replay/take", take.clone()).await["data"]["kind"], "record");
+    }
+    desk.ask("tools/declare", json!({"tools": [{"name": "agent"}]})).await;
+    let replay = json!({"id": "toolway-replay-1", "tool": "agent"});
+    assert_eq!(desk.ask("replay/take", replay).await["data"]["kind"], "record");
+}
