@@ -65,8 +65,9 @@ impl Run {
 
     /// A skill is of no use in part, and has a bound of its own: a mebibyte, cut with a note.
     fn bounds_itself(&self, tool: usize) -> bool {
-        let own = skill_tool(&self.0.profile);
-        self.0.snapshot.exposed().get(tool).is_some_and(|exposed| exposed.tool == own)
+        let profile = &self.0.profile;
+        let exposed = self.0.snapshot.exposed().get(tool);
+        exposed.is_some_and(|it| it.tool.name == profile.skill_tool && it.tool == skill_tool(profile))
     }
 
     /// The result as the agent gets it, unless the guard has to replace it. Does no I/O.
