@@ -99,3 +99,19 @@ async fn only_a_host_without_a_tool_of_its_name_has_nothing_behind_the_display_t
     let replay = json!({"id": "toolway-replay-1", "tool": "agent"});
     assert_eq!(desk.ask("replay/take", replay).await["data"]["kind"], "record");
 }
+
+#[tokio::test]
+async fn a_secret_that_the_host_names_is_in_nothing_that_is_shown() {
+    let mut desk = Desk::new(&["a"]).await;
+    let begin = json!({"secrets": ["correct horse"]});
+    desk.ask("display/begin", begin.clone()).await;
+    let result = json!({"status": "success", "value": {"stdout": "it is correct horse", "exitCode": 0}});
+    let call = json!({"type": "shell", "args": {"command": "echo correct horse"}, "result": result});
+    let event = json!({"type": "tool-call-completed", "callId": "c", "toolCall": call});
+    let line = request(500, "display/tool", &json!({ "event": event }));
+    desk.connection.on_line(line, Instant::now());
+    let shown = desk.lines().remove(0).to_string();
+    assert!(shown.contains("[redacted]") && !shown.contains("horse"), "{shown}");
+    let params: crate::protocol::requests::BeginDisplay = serde_json::from_value(begin).unwrap();
+    assert!(!format!("{params:?}").contains("horse"));
+}
