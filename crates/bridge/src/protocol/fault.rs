@@ -118,12 +118,12 @@ fn cut(text: &str, most: usize) -> String {
 
 /// The params as the method wants them, or which member is wrong and what was wanted.
 pub(super) fn read<P: DeserializeOwned>(params: Option<&RawJson>) -> Result<P, Fault> {
-    let text = params.map_or("{}", RawJson::text);
-    serde_json::from_str(text).map_err(|error| {
+    let params = params.cloned().unwrap_or_else(RawJson::empty_object);
+    params.read().map_err(|error| {
         let full = error.to_string();
         let wanted = full.rsplit_once(" at line ").map_or(full.as_str(), |(wanted, _)| wanted);
         // The text is one line: the column is the number of bytes that were read.
-        Fault::field(&place(text.as_bytes(), error.column()), wanted)
+        Fault::field(&place(params.bytes(), error.column()), wanted)
     })
 }
 

@@ -6,7 +6,7 @@ mod prompt;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::json::RawJson;
@@ -212,7 +212,9 @@ pub(crate) struct DeclareSettings {
     #[serde(default = "main_session")]
     pub(crate) session: String,
     /// Members as in the user's file; those that are not named stay as the file has them. `{}` takes all of it back.
-    pub(crate) settings: serde_json::Map<String, Value>,
+    #[serde(deserialize_with = "object")]
+    #[schemars(with = "serde_json::Map<String, Value>")]
+    pub(crate) settings: RawJson,
 }
 
 /// `settings/write`: changes the user's file.
@@ -223,7 +225,8 @@ pub(crate) struct WriteSettings {
     #[serde(default = "main_session")]
     pub(crate) session: String,
     /// The new value of each key, by its dotted name as in `tools.bridge.enabled`; `null` takes the key out.
-    pub(crate) changes: BTreeMap<String, Value>,
+    #[schemars(with = "BTreeMap<String, Value>")]
+    pub(crate) changes: BTreeMap<String, Option<RawJson>>,
 }
 
 /// `run/open`: an agent is to be created.
@@ -319,6 +322,12 @@ pub(crate) struct CallProgress {
     /// What it does.
     #[serde(default)]
     pub(crate) message: Option<String>,
+}
+
+/// An object, byte for byte.
+fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RawJson, D::Error> {
+    let value = RawJson::deserialize(deserializer)?;
+    if value.is_object() { Ok(value) } else { Err(serde::de::Error::custom("expected an object")) }
 }
 
 /// `report/read`, `manifest/read`, about a run or what a new one would have.

@@ -1,3 +1,6 @@
+mod settings;
+mod waits;
+
 use std::time::Duration;
 
 use bytes::Bytes;

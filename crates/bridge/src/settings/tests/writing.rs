@@ -50,7 +50,7 @@ fn a_setting_that_nobody_would_read_is_refused() {
         (&["local", "transport"], "\"http2\"", "local.transport: is none of default, http1"),
         (&[], "{}", "it has no key"),
     ] {
-        assert_eq!(refused(path, value), format!("no such setting: {why}"));
+        assert_eq!(refused(path, value), format!("the setting cannot be written: {why}"));
     }
 }
 
