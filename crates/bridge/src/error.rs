@@ -41,6 +41,6 @@ pub enum BridgeError {
         source: io::Error,
     },
     /// A setting that nobody would read: its key and why.
-    #[error("no such setting: {0}")]
+    #[error("the setting is refused: {0}")]
     SettingRefused(String),
 }

@@ -62,6 +62,16 @@ fn a_wrong_field_is_named() -> Result<()> {
     assert!(error["message"].as_str().is_some_and(|text| text.contains("`sesion`")), "{error}");
     let error = host.refused("settings/write", json!({"changes": {"tools.bridge.enabled": "yes"}}))?;
     assert_eq!(error["data"]["field"], "changes.tools.bridge.enabled");
+    assert!(
+        error["message"].as_str().is_some_and(|text| text.ends_with("is neither true nor false")),
+        "{error}"
+    );
+    // A group of settings is none: the others in it would go.
+    let error = host.refused("settings/write", json!({"changes": {"tools.bridge": {"enabled": true}}}))?;
+    assert_eq!(error["data"]["field"], "changes.tools.bridge");
+    host.client.send("{\"jsonrpc\":\"2.0\",\"id\":\"list\",\"method\":\"run/open\",\"params\":[]}")?;
+    let answer: Value = serde_json::from_slice(&host.client.answer("\"list\"")?)?;
+    assert_eq!(answer["error"]["data"], json!({"field": "", "wanted": "an object is wanted"}));
     Ok(())
 }
 
@@ -153,6 +163,28 @@ fn a_host_that_does_not_read_is_not_read_from_either_and_loses_nothing() -> Resu
         host.client.next_line(SOON)?;
     }
     host.declare(&["b"])?;
+    Ok(())
+}
+
+#[test]
+fn calls_for_a_host_that_does_not_read_are_held_up_to_a_bound_of_bytes() -> Result<()> {
+    let mut host = Host::start("host")?;
+    let (_, agent) = host.with_agent(&["a"])?;
+    host.client.stop_reading();
+    let large = json!({"a": "x".repeat(2 << 20)});
+    let (sender, answers) = std::sync::mpsc::channel();
+    for n in 0..48 {
+        let (pending, sender) = (agent.call_later(10 + n, "host__a", &large), sender.clone());
+        std::thread::spawn(move || sender.send(pending.answer()).unwrap_or_default());
+    }
+    // 64 MiB hold 31 of them, and what is being written a few more: not one for each line of a queue.
+    for _ in 0..11 {
+        let error = answers.recv_timeout(SOON)??.error()?;
+        assert!(error.contains("does not read"), "{error}");
+    }
+    host.client.read_on();
+    let call = host.call()?;
+    assert!(host.answer(&call, "late")?);
     Ok(())
 }
 
