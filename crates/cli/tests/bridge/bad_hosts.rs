@@ -173,7 +173,7 @@ fn calls_for_a_host_that_does_not_read_are_held_up_to_a_bound_of_bytes() -> Resu
     host.client.stop_reading();
     let large = json!({"a": "x".repeat(2 << 20)});
     let (sender, answers) = std::sync::mpsc::channel();
-    for n in 0..40 {
+    for n in 0..44 {
         let (pending, sender) = (agent.call_later(10 + n, "host__a", &large), sender.clone());
         std::thread::spawn(move || sender.send(pending.answer()).unwrap_or_default());
     }
