@@ -135,8 +135,12 @@ export async function run(scenario, server, ops, inbox) {
   return { server, steps, events: inbox.messages };
 }
 
-/** Whether an error says that there is nothing any more at the address. */
-export const isOver = (error) => [error.code, error.data?.status].some((code) => code === 404 || code === 410);
+/** Whether a session cannot be ended because there is no server any more, as a step of the scenario says. */
+export function isGone(error, scenario) {
+  const codes = [error.code, error.data?.status, error.cause?.code];
+  const known = [410, "ECONNREFUSED", "ECONNRESET", "UND_ERR_SOCKET"];
+  return scenario.steps.some((step) => step.gone) && codes.some((code) => known.includes(code));
+}
 
 /** What this client answers when the server asks it something: always the same. */
 export const answers = {

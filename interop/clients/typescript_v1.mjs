@@ -9,7 +9,7 @@ import {
   ElicitRequestSchema,
   ListRootsRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import { answers, argumentsOf, capabilities, Inbox, isOver, run } from "./steps.mjs";
+import { answers, argumentsOf, capabilities, Inbox, isGone, run } from "./steps.mjs";
 
 function transportFor(target) {
   if (target.stdio) {
@@ -55,7 +55,7 @@ const ops = {
 const transcript = await run(scenario, server, ops, inbox);
 if (target.http) {
   await transport.terminateSession().catch((error) => {
-    if (!isOver(error)) throw error;
+    if (!isGone(error, scenario)) throw error;
   });
 }
 await client.close();

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { answers, argumentsOf, capabilities, Inbox, isOver, run } from "./steps.mjs";
+import { answers, argumentsOf, capabilities, Inbox, isGone, run } from "./steps.mjs";
 
 function transportFor(target) {
   if (target.stdio) {
@@ -51,7 +51,7 @@ const ops = {
 const transcript = await run(scenario, server, ops, inbox);
 if (target.http) {
   await transport.terminateSession().catch((error) => {
-    if (!isOver(error)) throw error;
+    if (!isGone(error, scenario)) throw error;
   });
 }
 await client.close();

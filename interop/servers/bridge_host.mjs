@@ -77,6 +77,7 @@ async function perform(does, call, stop) {
     await ready;
   }
   if (does.closes) await close(does.closes, "the conversation is over");
+  if (does.leaves) await leave();
   if (does.removes) await declare(visit.session ?? "main", (tool) => tool.name !== does.removes);
   if (does.blocks) return { content: does.blocks, isError: true };
   if (does.echo) return { content: [{ type: "text", text: JSON.stringify(call.arguments) }] };
@@ -90,11 +91,15 @@ async function started(call) {
   open.set(call.call, { stop, entry });
   const { does } = script.tools.find((tool) => tool.name === call.tool);
   if (does.fails) {
-    entry.failed = true;
+    entry.unasked = true;
     entry.settled = (await bridge.ask("call/fail", { call: call.call, reason: does.fails })).settled;
     return;
   }
   const answer = await perform(does, call, stop.signal);
+  if (does.leaves) {
+    Object.assign(entry, { unasked: true, settled: false });
+    return;
+  }
   entry.admitted = (await bridge.ask("call/admit", { call: call.call })).admitted;
   entry.settled = (await bridge.ask("call/result", { call: call.call, details: undefined, ...answer })).settled;
   // Nothing may come of a second answer.
@@ -144,6 +149,13 @@ async function close(name, reason) {
   await bridge.ask("run/close", { run: closed.run, reason });
 }
 
+/** The host goes in the midst of everything: it only closes what it writes to. */
+async function leave() {
+  for (const open of runs.values()) open.facts ??= await bridge.ask("run/facts", { run: open.run });
+  bridge.process.stdin.end();
+  await bridge.ended;
+}
+
 /** An agent's command, to its end. */
 function agent(words, url) {
   const [program, ...args] = words.map((word) => word.replaceAll("{url}", url));
@@ -168,18 +180,21 @@ async function main() {
   }
   const visits = [];
   for (visit of script.visits) {
-    const { server, exposed, hidden } = await run(visit.run, visit.session ?? "main");
+    const { server } = await run(visit.run, visit.session ?? "main");
     // Agents of one visit come at the same time.
     const agents = await Promise.all(visit.agents.map((words) => agent(words, server.url)));
     const own = () => heard.filter((entry) => entry.visit === visit.name);
     await until(() => own().every((entry) => entry.settled !== undefined));
-    visits.push({ name: visit.name, agents, exposed, hidden });
+    visits.push({ name: visit.name, agents });
   }
   for (const name of runs.keys()) await close(name, "the agent is gone");
-  await bridge.ask("shutdown");
-  bridge.process.stdin.end();
+  if (!bridge.process.stdin.writableEnded) {
+    await bridge.ask("shutdown");
+    bridge.process.stdin.end();
+  }
   const code = await bridge.ended;
-  const facts = Object.fromEntries([...runs].map(([name, { facts }]) => [name, facts]));
+  const known = ({ facts, hidden, deadlines }) => ({ ...facts, hidden, deadlines });
+  const facts = Object.fromEntries([...runs].map(([name, opened]) => [name, known(opened)]));
   process.stdout.write(JSON.stringify({ visits, heard, facts, code, closing: bridge.closing }));
 }
 

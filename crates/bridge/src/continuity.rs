@@ -73,7 +73,7 @@ pub enum Cause {
     CompactionSummary,
     /// What was kept of the last send cannot be read.
     UnreadableFingerprint,
-    /// [`MAX_INCREMENTAL`] incremental prompts were sent.
+    /// Twenty incremental prompts were sent.
     IncrementalLimit,
     /// The process was started anew, and the agent with it.
     Resumed,
@@ -87,7 +87,7 @@ pub enum Cause {
     TreeNavigation,
     /// The connection to the agent is gone.
     DeadTransport,
-    /// The last send is longer ago than [`FRESH_FOR`].
+    /// The last send is longer ago than five minutes.
     Stale,
 }
 

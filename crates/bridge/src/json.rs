@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -49,7 +50,16 @@ impl RawJson {
 
     /// The value as a tree, for those who look inside. Numbers beyond 64 bits are rounded in it.
     pub fn tree(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.0).unwrap_or_default()
+        self.read().unwrap_or_default()
+    }
+
+    /// The value as a type. Lone surrogates, which hosts in some languages write when they cut a text and which no text
+    /// here can hold, are left out.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.0).or_else(|error| match without_lone_surrogates(&self.0) {
+            Some(mended) => serde_json::from_slice(&mended).map_err(|_| error),
+            None => Err(error),
+        })
     }
 
     /// Its first byte decides: the value is an object.
@@ -79,6 +89,36 @@ impl<'de> Deserialize<'de> for RawJson {
     }
 }
 
+/// A JSON text without its lone surrogates; `None` if it has none.
+fn without_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
+    memchr::memmem::find(bytes, b"\\u")?;
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let length = match (byte, bytes.get(at + 1)) {
+            (b'\\', Some(b'u')) => match (escape(bytes, at), escape(bytes, at + 6)) {
+                (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+                (Some(0xD800..=0xDFFF), _) => {
+                    at += 6;
+                    continue;
+                }
+                _ => 6,
+            },
+            (b'\\', _) => 2,
+            _ => 1,
+        };
+        out.extend_from_slice(bytes.get(at..bytes.len().min(at + length)).unwrap_or_default());
+        at += length;
+    }
+    (out.len() < bytes.len()).then_some(out)
+}
+
+/// The code of the escape `\uXXXX` that begins there.
+fn escape(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +139,11 @@ mod tests {
         assert_eq!(RawJson::new("{\n\"a\":1\r\n}").unwrap().text(), "{ \"a\":1  }");
         assert!(RawJson::new("{\"a\":}").is_err());
         assert!(RawJson::new("1 2").is_err());
+    }
+
+    #[test]
+    fn lone_surrogates_go_and_pairs_stay() {
+        let json = RawJson::new(r#"{"a":"x\ud83d y\udc00","b":"\ud83d\ude00","c":"\\ud800","n":1}"#).unwrap();
+        assert_eq!(json.tree(), serde_json::json!({"a": "x y", "b": "😀", "c": "\\ud800", "n": 1}));
     }
 }

@@ -22,13 +22,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolway_secret::Secret;
-use toolway_transport::http_server::{AcceptLimits, Accepted, ConnectionTimes, accept_all, serve_http1};
+use toolway_transport::http_server::{
+    AcceptLimits, Accepted, ConnectionTimes, Standing, Watched, accept_all, serve_http1,
+};
 
 use crate::calls::random_uuid;
 use crate::error::BridgeError;
@@ -96,6 +99,8 @@ fn listener() -> std::io::Result<TcpListener> {
 #[derive(Debug)]
 struct Server {
     profile: Profile,
+    /// Who gives a result, as a member of the `_meta` of each one of the modern generation.
+    identity: Bytes,
     options: ServerOptions,
     door: Door,
     routes: Routes,
@@ -142,6 +147,7 @@ impl Listener {
         let address = listener.local_addr().map_err(BridgeError::Listen)?;
         let server = Arc::new(Server {
             profile: *profile,
+            identity: message::identity(profile),
             door: Door::new(address.port()),
             routes: Routes::new(profile.path_segment),
             budget: Semaphore::new(options.body_budget >> 10),
@@ -191,6 +197,15 @@ impl Listener {
     }
 }
 
+/// Who is at the other end of a connection.
+#[derive(Debug, Clone)]
+struct Client {
+    /// The address that it has come to.
+    local: SocketAddr,
+    standing: Standing,
+    stream: Watched,
+}
+
 /// Serves one connection to its end.
 async fn connection(server: Arc<Server>, accepted: Accepted) {
     let Accepted { stream, peer, stop, standing } = accepted;
@@ -199,10 +214,12 @@ async fn connection(server: Arc<Server>, accepted: Accepted) {
     }
     let Ok(local) = stream.local_addr() else { return };
     let ServerOptions { admission, idle, stall, .. } = server.options;
-    let times = ConnectionTimes { admission, idle, stall };
+    let times = ConnectionTimes { admission, idle, stall, half_open: true };
+    let stream = Watched::new(stream);
+    let client = Client { local, standing: standing.clone(), stream: stream.clone() };
     let served = serve_http1(stream, times, &stop, &standing, |request| {
-        let (server, standing) = (Arc::clone(&server), standing.clone());
-        async move { post::handle(&server, local, &standing, request).await }
+        let (server, client) = (Arc::clone(&server), client.clone());
+        async move { post::handle(&server, &client, request).await }
     });
     if let Err(error) = served.await {
         tracing::debug!(%peer, %error, "a connection to the bridge ended");

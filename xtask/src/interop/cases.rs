@@ -77,7 +77,30 @@ impl Case {
         all.into_iter().filter(|(_, wire)| *wire != Wire::Stdio).collect()
     }
 
+    /// The suite has time limits of its own, which the fixture alone passes on a busy machine now and then: where it found
+    /// a difference, it is asked once more.
     pub(super) fn run(self, stage: &Stage, upstreams: &Upstreams) -> Result<()> {
+        let first = self.once(stage, upstreams);
+        match &first {
+            Err(error) if self.is_suite() => {
+                println!("interop again          {}\n{error:#}\n", self.name());
+                self.once(stage, upstreams)
+            }
+            _ => first,
+        }
+    }
+
+    fn is_suite(self) -> bool {
+        matches!(
+            self,
+            Self::Conformance { .. }
+                | Self::GatewayConformance { .. }
+                | Self::CrossEra { .. }
+                | Self::BridgeConformance { .. }
+        )
+    }
+
+    fn once(self, stage: &Stage, upstreams: &Upstreams) -> Result<()> {
         match self {
             Self::Scenario { client, server, wire } => {
                 scenario(stage, upstreams, &self.name(), client, server, wire)
@@ -151,7 +174,7 @@ fn has_peers(case: Case, peers: &Peers) -> bool {
         Case::Bridge { client } => {
             client.is_there(peers) && Server::PlainTools.is_there(peers) && peers.node24.is_some()
         }
-        Case::ExampleHost { language } => language.is_there(peers),
+        Case::ExampleHost { .. } => example_host::is_there(peers),
         Case::BridgeInspector => peers.node24.is_some(),
         Case::Inspector { server, .. } => peers.node24.is_some() && server.is_there(peers),
         Case::Project { client } => {

@@ -34,10 +34,6 @@ impl Language {
         }
     }
 
-    pub(super) fn is_there(self, peers: &Peers) -> bool {
-        peers.node24.is_some() && CLIENTS.iter().all(|client| client.is_there(peers))
-    }
-
     /// The example, with the program that it starts.
     fn command(self, stage: &Stage, folder: &Path) -> Result<Step> {
         let (interpreter, file) = match self {
@@ -56,6 +52,11 @@ impl Language {
         }
         Ok(words)
     }
+}
+
+/// Whether all that every example needs is there.
+pub(super) fn is_there(peers: &Peers) -> bool {
+    peers.node24.is_some() && CLIENTS.iter().all(|client| client.is_there(peers))
 }
 
 /// Node.js that strips types.

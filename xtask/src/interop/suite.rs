@@ -75,6 +75,9 @@ pub(super) type Verdicts = BTreeMap<String, Verdict>;
 /// Runs the suite; its own files stay in `folder`.
 pub(super) fn judge(stage: &Stage, revision: Revision, url: &str, folder: &Path) -> Result<Verdicts> {
     let peers = stage.peers.node24.as_ref().context("no Node.js 24")?;
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
     let suite = Step::new(&peers.node)
         .arg(peers.file("@modelcontextprotocol/conformance/dist/index.js"))
         .args(&["server", "--url", url, "--requirements", revision.name()])

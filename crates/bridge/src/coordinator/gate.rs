@@ -62,7 +62,7 @@ impl Gate {
 
     /// What the pre-execution hook asks. An error is a reason to block.
     pub(super) fn admit(&self, id: &CallId) -> Result<(), String> {
-        let is_ours = id.is_of_bridge(&self.bridge.config().profile);
+        let is_ours = id.is_of_bridge();
         if !is_ours || !self.open.load(Ordering::SeqCst) {
             return Ok(());
         }

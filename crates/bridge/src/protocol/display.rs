@@ -8,14 +8,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use toolway_wire::Id;
 
 use super::answers::{DisplayItem, DisplayShown, RecordShown, ToolTaken};
-use super::connection::{Connection, Reply};
+use super::connection::{Answer, Connection, Done, Outcome, Reply};
 use super::dispatch::done;
 use super::fault::Fault;
 use super::requests::{BeginDisplay, DisplayMode, DisplayOutcome, DisplayTool, EndDisplay, TakeReplay};
 use crate::replay::{
-    AgentToolEvent, Disk, Records, Replay, ReplayContext, ReplayOutput, Replayed, RunEnd, TraceKind,
+    AgentToolEvent, Disk, Records, Replay, ReplayContext, ReplayOutput, Replayed, RunEnd, Sight, TraceKind,
 };
 use crate::scrub::Scrubber;
 use crate::settings::HostMode;
@@ -26,6 +27,14 @@ pub(super) struct Display {
     replays: BTreeMap<String, Shown>,
     records: Option<Records>,
     turns: u64,
+}
+
+/// An event of the agent's, and the file that its card shows.
+#[derive(Debug)]
+pub(super) struct SeenTool {
+    session: String,
+    event: AgentToolEvent,
+    sight: Sight,
 }
 
 /// The display of one session's agent run.
@@ -85,7 +94,12 @@ impl Connection {
         done()
     }
 
-    pub(super) fn display_tool(&mut self, params: DisplayTool, now: Instant) -> Result<Reply, Fault> {
+    pub(super) fn display_tool(
+        &mut self,
+        params: DisplayTool,
+        id: Option<Id>,
+        now: Instant,
+    ) -> Result<Reply, Fault> {
         let DisplayTool { session, event } = params;
         self.session(&session)?;
         let Some(event) = AgentToolEvent::read(&event) else {
@@ -103,9 +117,29 @@ impl Connection {
             shown.replay.hide(event.activity().map_or("", |activity| &activity.id));
             return Reply::now(ToolTaken { tool: true, own: true });
         }
+        if let Some(wish) = shown.replay.wish(&event) {
+            self.held += 1;
+            self.work.spawn(async move {
+                let sight = Sight::of(vec![wish]).await;
+                Done { id, outcome: Outcome::Seen(Box::new(SeenTool { session, event, sight })) }
+            });
+            return Ok(Reply::Later);
+        }
         let outputs = shown.replay.on(&event, now);
         self.show(&session, outputs);
         Reply::now(ToolTaken { tool: true, own: false })
+    }
+
+    /// The file was looked at that the event's card shows.
+    pub(super) fn show_seen(&mut self, seen: SeenTool) -> Result<Box<dyn Answer>, Fault> {
+        let SeenTool { session, event, sight } = seen;
+        let shown = self.display.replays.get_mut(&session);
+        let shown = shown.ok_or_else(|| Fault::unknown("display", &session))?;
+        shown.replay.see(Some(sight));
+        let outputs = shown.replay.on(&event, Instant::now());
+        shown.replay.see(None);
+        self.show(&session, outputs);
+        Ok(Box::new(ToolTaken { tool: true, own: false }))
     }
 
     pub(super) fn end_display(&mut self, params: &EndDisplay) -> Result<Reply, Fault> {

@@ -14,7 +14,7 @@ use super::connection::{Connection, Done, HostProtocolConfig};
 use super::lines::{HostLine, LINE_BYTES, Lines};
 
 /// Batches of lines that are ready to be written. Few: what is in them counts in no other bound.
-const READY: usize = 1;
+pub(super) const READY: usize = 1;
 /// How much of a host's output is read at once.
 const CHUNK: usize = 64 << 10;
 /// What the whole end gets: calls rejected, ports closed, the last words written.
@@ -125,7 +125,7 @@ async fn next(
 }
 
 /// As many lines as there is room for.
-fn write_some(connection: &mut Connection, out: &mpsc::Sender<Bytes>) {
+pub(super) fn write_some(connection: &mut Connection, out: &mpsc::Sender<Bytes>) {
     while let Ok(room) = out.try_reserve() {
         match next_batch(connection) {
             Some(batch) => room.send(batch),
@@ -157,6 +157,7 @@ async fn end(mut connection: Connection, out: &mpsc::Sender<Bytes>, ending: Host
         HostEnding::Closed if connection.shutdown => "the host has asked for it",
         HostEnding::Closed => "the host has closed its end",
         HostEnding::HostGone => "the host is gone",
+        HostEnding::Signal(1) => "SIGHUP",
         HostEnding::Signal(2) => "SIGINT",
         HostEnding::Signal(15) => "SIGTERM",
         HostEnding::Signal(_) => "a signal",

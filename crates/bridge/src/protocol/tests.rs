@@ -1,3 +1,6 @@
+mod settings;
+mod waits;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -9,7 +12,7 @@ use toolway_wire::Id;
 
 use super::connection::{Connection, HostProtocolConfig};
 use super::lines::HostLine;
-use super::server::{HostEnding, serve};
+use super::server::{HostEnding, READY, serve, write_some};
 use crate::calls::Origin;
 use crate::json::RawJson;
 use crate::profile::Profile;
@@ -235,6 +238,32 @@ async fn bounds_of_sessions_are_told() {
     assert_eq!(desk.ask("session/open", json!({"session": "s1"})).await, json!({}));
     let error = desk.ask("run/open", json!({"session": "never"})).await;
     assert_eq!(error["data"], json!({"kind": "session", "name": "never"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_in_the_channel_is_bounded_by_bytes_and_not_by_lines() {
+    let mut desk = Desk::new(&["a"]).await;
+    let run = desk.open(json!({})).await;
+    let (out, mut written) = mpsc::channel(READY);
+    let mut ids = 0..;
+    let mut waiting = Vec::new();
+    let mut sizes = |desk: &mut Desk, count, size| {
+        let arguments = json!({"a": "x".repeat(size)});
+        for id in ids.by_ref().take(count) {
+            waiting.push(begin(&run, id, &arguments));
+            desk.connection.on_arrivals(Instant::now());
+        }
+        write_some(&mut desk.connection, &out);
+        let told = written.try_recv().unwrap();
+        assert!(written.try_recv().is_err());
+        (told.split(|byte| *byte == b'\n').count(), desk.lines().len())
+    };
+    // Large ones go one by one, and the others stay where they are counted and where their end is heard of.
+    assert_eq!(sizes(&mut desk, 5, 300 << 10), (1, 4));
+    // Small ones go together.
+    assert_eq!(sizes(&mut desk, 50, 10), (50, 0));
+    let (together, left) = sizes(&mut desk, 10, 100 << 10);
+    assert_eq!((together, left), (3, 7));
 }
 
 /// The task itself, over lines in memory.

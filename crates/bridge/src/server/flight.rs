@@ -41,12 +41,12 @@ impl Flight {
 
     /// A call of the legacy generation: it goes on when its client leaves.
     pub(super) fn legacy(id: Id, waiter: Waiter) -> Self {
-        Self::new(Call { id, waiter, modern: false, landed: false }.step())
+        Self::new(Call { id, waiter, modern: None, landed: false }.step())
     }
 
-    /// A call of the modern generation: closing the answer gives it up.
-    pub(super) fn modern(id: Id, waiter: Waiter) -> Self {
-        Self::new(Call { id, waiter, modern: true, landed: false }.step())
+    /// A call of the modern generation: closing the answer gives it up. The result has the server's identity.
+    pub(super) fn modern(id: Id, waiter: Waiter, identity: Bytes) -> Self {
+        Self::new(Call { id, waiter, modern: Some(identity), landed: false }.step())
     }
 }
 
@@ -54,7 +54,8 @@ impl Flight {
 struct Call {
     id: Id,
     waiter: Waiter,
-    modern: bool,
+    /// The server's identity, in the modern generation.
+    modern: Option<Bytes>,
     landed: bool,
 }
 
@@ -69,7 +70,7 @@ impl Call {
                 ];
                 return (Item::Note(note.concat().into()), Some(Flight::new(self.next())));
             }
-            Update::Result(ready) => Item::Answer(call_result(&self.id, &ready, self.modern)),
+            Update::Result(ready) => Item::Answer(call_result(&self.id, &ready, self.modern.as_ref())),
             Update::GivenUp => Item::Nothing,
             Update::Rejected(rejection) => {
                 Item::Answer(message::error(&self.id, UPSTREAM_ERROR, &rejection.reason))
@@ -87,21 +88,16 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        if self.modern && !self.landed {
+        if self.modern.is_some() && !self.landed {
             self.waiter.cancel("the client closed the answer");
         }
     }
 }
 
-/// The answer to `tools/call`.
-pub(super) fn call_result(id: &Id, ready: &Bytes, modern: bool) -> Pieces {
-    const MEMBER: &[u8] = b"{\"resultType\":\"complete\"";
-    match ready.split_first() {
-        Some((b'{', rest)) if modern => {
-            let empty = rest.trim_ascii_start().first() == Some(&b'}');
-            let before = if empty { MEMBER.to_vec() } else { [MEMBER, b","].concat() };
-            message::result(id, &before, &ready.slice(1..), b"")
-        }
+/// The answer to `tools/call`; `modern` is the server's identity in that generation.
+pub(super) fn call_result(id: &Id, ready: &Bytes, modern: Option<&Bytes>) -> Pieces {
+    match modern {
+        Some(identity) if ready.first() == Some(&b'{') => message::complete(id, identity, ready),
         _ => message::result(id, b"", ready, b""),
     }
 }

@@ -4,12 +4,14 @@
 use std::cell::RefCell;
 
 use bytes::Bytes;
-use toolway_wire::find::{is_named, members};
+use toolway_wire::era::meta;
+use toolway_wire::find::{Step, find, is_named, members};
 use toolway_wire::{
-    Envelope, INVALID_REQUEST, Id, IdField, Kind, PARSE_ERROR, Scanner, Verdict, error_response,
+    Envelope, INVALID_REQUEST, Id, IdField, Kind, PARSE_ERROR, Scanner, Verdict, error_response, push_string,
 };
 
 use crate::json::RawJson;
+use crate::profile::Profile;
 
 /// Answers up to this are copied into one piece.
 const SMALL: usize = 16 << 10;
@@ -152,7 +154,67 @@ pub(super) fn small_result(id: &Id, text: &[u8]) -> Pieces {
     result(id, text, &Bytes::new(), b"")
 }
 
+/// `Implementation` of the server.
+pub(super) fn server_info(profile: &Profile, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"name\":");
+    push_string(profile.server_name, out);
+    out.extend_from_slice(b",\"version\":");
+    push_string(profile.server_version, out);
+    out.push(b'}');
+}
+
+/// The same as a member of `_meta`.
+pub(super) fn identity(profile: &Profile) -> Bytes {
+    let mut member = Vec::new();
+    push_string(meta::SERVER_INFO, &mut member);
+    member.push(b':');
+    server_info(profile, &mut member);
+    member.into()
+}
+
+/// A finished result of the modern generation, which says that it is one and who gives it.
+pub(super) fn complete(id: &Id, identity: &Bytes, ready: &Bytes) -> Pieces {
+    const COMPLETE: &[u8] = b"{\"resultType\":\"complete\",";
+    let inner = |from: usize| ready.get(from..).unwrap_or_default().trim_ascii_start().first().copied();
+    let comma = |next: Option<u8>| if next == Some(b'}') { b"".as_slice() } else { b"," };
+    let own = find(ready, &[Step::Key("_meta")]).map(|value| value.start);
+    let (before, from) = match own.filter(|at| ready.get(*at) == Some(&b'{')) {
+        Some(at) => {
+            let kept = ready.get(1..=at).unwrap_or_default();
+            ([COMPLETE, kept, identity.as_ref(), comma(inner(at + 1))].concat(), at + 1)
+        }
+        None => ([COMPLETE, b"\"_meta\":{", identity.as_ref(), b"}", comma(inner(1))].concat(), 1),
+    };
+    result(id, &before, &ready.slice(from.min(ready.len())..), b"")
+}
+
 /// The refusal of a request.
 pub(super) fn error(id: &Id, code: i64, text: &str) -> Pieces {
     vec![error_response(id.raw(), code, text, None).into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finished_result_names_its_server_beside_what_it_has() {
+        let id = Id::from_json(b"1").unwrap();
+        let identity = Bytes::from_static(b"\"server\":{}");
+        for (ready, wanted) in [
+            ("{}", r#"{"resultType":"complete","_meta":{"server":{}}}"#),
+            (r#"{"a":1.0}"#, r#"{"resultType":"complete","_meta":{"server":{}},"a":1.0}"#),
+            (r#"{"_meta":{}}"#, r#"{"resultType":"complete","_meta":{"server":{}}}"#),
+            (
+                r#"{"a":[{"_meta":1}],"_meta": {"b":9007199254740993},"c":""}"#,
+                r#"{"resultType":"complete","a":[{"_meta":1}],"_meta": {"server":{},"b":9007199254740993},"c":""}"#,
+            ),
+        ] {
+            let answer = complete(&id, &identity, &Bytes::from_static(ready.as_bytes())).concat();
+            assert_eq!(
+                String::from_utf8(answer).unwrap(),
+                format!(r#"{{"jsonrpc":"2.0","id":1,"result":{wanted}}}"#)
+            );
+        }
+    }
 }

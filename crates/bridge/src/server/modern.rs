@@ -15,10 +15,8 @@ use super::answer;
 use super::body::Body;
 use super::dispatch::{Answers, Reply, call};
 use super::flight::{Flight, Item};
-use super::legacy::server_info;
 use super::message::{self, Message, Pieces};
 use super::post::Asked;
-use crate::run::Run;
 
 /// What lists and descriptions end with: they are those of one run, which ends without notice.
 const UNCACHED: &[u8] = b",\"ttlMs\":0,\"cacheScope\":\"private\"";
@@ -51,11 +49,13 @@ pub(super) async fn post(asked: &Asked<'_>, message: &Message) -> Response<Body>
         "tools/list" => {
             run.listed();
             let after = [UNCACHED, b"}"].concat();
-            let before = b"{\"resultType\":\"complete\",\"tools\":";
-            Reply::Now(message::result(id, before, run.snapshot().tools_json(), &after))
+            let identity = &asked.server.identity;
+            let before =
+                [b"{\"resultType\":\"complete\",\"_meta\":{".as_slice(), identity, b"},\"tools\":"].concat();
+            Reply::Now(message::result(id, &before, run.snapshot().tools_json(), &after))
         }
-        "tools/call" => call(run, asked.server.session_number(), id, message, true),
-        "subscriptions/listen" => listen(run, id, message),
+        "tools/call" => call(run, asked.server.session_number(), id, message, Some(&asked.server.identity)),
+        "subscriptions/listen" => listen(asked, id, message),
         other => {
             let text = format!("the method {other} is not served here");
             let error = message::error(id, METHOD_NOT_FOUND, &text);
@@ -68,7 +68,7 @@ pub(super) async fn post(asked: &Asked<'_>, message: &Message) -> Response<Body>
             "Accept must name text/event-stream for a subscription",
         );
     }
-    Answers::of(reply).respond(asked.server, asked.accepts).await
+    Answers::of(reply).while_there(asked.stream).respond(asked.server, asked.accepts).await
 }
 
 /// The modern revisions that are spoken.
@@ -101,15 +101,13 @@ fn discover(asked: &Asked<'_>, id: &Id) -> Pieces {
     text.extend_from_slice(b"],\"capabilities\":{\"tools\":{}}");
     text.extend_from_slice(UNCACHED);
     text.extend_from_slice(b",\"_meta\":{");
-    push_string(meta::SERVER_INFO, &mut text);
-    text.push(b':');
-    server_info(&asked.server.profile, &mut text);
+    text.extend_from_slice(&asked.server.identity);
     text.extend_from_slice(b"}}");
     message::small_result(id, &text)
 }
 
 /// A stream on which nothing comes but its end: a run's surface does not change. It is acknowledged as one of nothing.
-fn listen(run: &Run, id: &Id, message: &Message) -> Reply {
+fn listen(asked: &Asked<'_>, id: &Id, message: &Message) -> Reply {
     let wanted = find(message.bytes(), &[Step::Key("params"), Step::Key("notifications")]);
     if wanted.and_then(|at| message.bytes().get(at.start)) != Some(&b'{') {
         return Reply::Now(message::error(id, INVALID_PARAMS, "params.notifications is no object"));
@@ -125,11 +123,9 @@ fn listen(run: &Run, id: &Id, message: &Message) -> Reply {
         b",\"notifications\":{}}}",
     ];
     let acknowledged = acknowledged.concat();
-    let end = message::small_result(
-        id,
-        &[b"{\"resultType\":\"complete\",\"_meta\":", stream.as_slice(), b"}"].concat(),
-    );
-    let run = run.clone();
+    let end = [b"{\"_meta\":", stream.as_slice(), b"}"].concat();
+    let end = message::complete(id, &asked.server.identity, &end.into());
+    let run = asked.route.run.clone();
     let over = async move {
         run.disposed().await;
         (Item::Answer(end), None)

@@ -11,18 +11,22 @@ fn call(id: u64, name: &str, arguments: &Value) -> Value {
     modern(id, "tools/call", json!({"name": name, "arguments": arguments}))
 }
 
+/// What says who gives a result.
+fn server() -> Value {
+    json!({"name": Profile::PI.server_name, "version": Profile::PI.server_version})
+}
+
 #[tokio::test]
 async fn a_modern_client_discovers_lists_and_calls() -> Result<()> {
     let rig = Rig::new().await?;
     let found = rig.ask(&rig.modern(&modern(1, "server/discover", json!({})))).await?;
-    let info = json!({"name": Profile::PI.server_name, "version": Profile::PI.server_version});
     let result = json!({
         "resultType": "complete",
         "supportedVersions": ["2026-07-28"],
         "capabilities": {"tools": {}},
         "ttlMs": 0,
         "cacheScope": "private",
-        "_meta": {"io.modelcontextprotocol/serverInfo": info},
+        "_meta": {"io.modelcontextprotocol/serverInfo": server()},
     });
     assert_eq!(found.json()?, json!({"jsonrpc": "2.0", "id": 1, "result": result}));
     assert!(found.head.header("mcp-session-id").is_none());
@@ -41,6 +45,9 @@ async fn a_modern_client_discovers_lists_and_calls() -> Result<()> {
         (&unknown["result"]["resultType"], &unknown["result"]["isError"]),
         (&json!("complete"), &json!(true))
     );
+    for answer in [&listed, &called, &unknown] {
+        assert_eq!(answer["result"]["_meta"], json!({"io.modelcontextprotocol/serverInfo": server()}));
+    }
     Ok(())
 }
 
@@ -204,7 +211,9 @@ async fn a_subscription_is_acknowledged_as_one_of_nothing_and_ends_with_the_run(
     assert_eq!(acknowledged["params"], json!({"_meta": stream, "notifications": {}}));
     assert_eq!(wire.block().await?.as_deref(), Some(": keep-alive"));
     rig.run.dispose("over").await;
-    let result = json!({"resultType": "complete", "_meta": stream});
+    let mut meta = stream;
+    meta["io.modelcontextprotocol/serverInfo"] = server();
+    let result = json!({"resultType": "complete", "_meta": meta});
     assert_eq!(wire.event().await?, Some(json!({"jsonrpc": "2.0", "id": 9, "result": result})));
     assert_eq!(wire.event().await?, None);
     Ok(())

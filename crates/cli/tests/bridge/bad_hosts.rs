@@ -167,28 +167,6 @@ fn a_host_that_does_not_read_is_not_read_from_either_and_loses_nothing() -> Resu
 }
 
 #[test]
-fn calls_for_a_host_that_does_not_read_are_held_up_to_a_bound_of_bytes() -> Result<()> {
-    let mut host = Host::start("host")?;
-    let (_, agent) = host.with_agent(&["a"])?;
-    host.client.stop_reading();
-    let large = json!({"a": "x".repeat(2 << 20)});
-    let (sender, answers) = std::sync::mpsc::channel();
-    for n in 0..44 {
-        let (pending, sender) = (agent.call_later(10 + n, "host__a", &large), sender.clone());
-        std::thread::spawn(move || sender.send(pending.answer()).unwrap_or_default());
-    }
-    // 64 MiB hold 31 of them, and what is being written a few more: not one for each line of a queue.
-    for _ in 0..4 {
-        let error = answers.recv_timeout(SOON + SOON)??.error()?;
-        assert!(error.contains("does not read"), "{error}");
-    }
-    host.client.read_on();
-    let call = host.call()?;
-    assert!(host.answer(&call, "late")?);
-    Ok(())
-}
-
-#[test]
 fn an_explicit_profile_is_not_overruled() -> Result<()> {
     let house = home()?;
     let mut client =

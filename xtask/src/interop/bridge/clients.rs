@@ -75,9 +75,9 @@ impl Visit {
             *called.entry(tool).or_default() += 1;
             let reason = &self.cancelled[tool];
             let is_cancelled = !reason.is_null();
-            // A call that the host fails is never asked for, and never answered again.
+            // A call that the host fails, or leaves behind, is never asked for nor answered again.
             let mut wanted = json!({ "tool": tool, "settled": !is_cancelled });
-            if call["failed"] != true {
+            if call["unasked"] != true {
                 wanted["admitted"] = json!(!is_cancelled);
                 wanted["again"] = json!(false);
             }

@@ -53,7 +53,7 @@ fn a_setting_that_nobody_would_read_is_refused() {
         (&["tools"], "{ }", "tools: is a group of settings, not one of them"),
         (&[], "{}", "it has no key"),
     ] {
-        assert_eq!(refused(path, value), format!("the setting is refused: {why}"));
+        assert_eq!(refused(path, value), format!("the setting cannot be written: {why}"));
     }
 }
 
