@@ -219,6 +219,8 @@ impl Connection {
                 self.held -= 1;
                 self.skills_loaded(*loaded)
             }
+            // An agent activates as often as it likes: a host that does not read is told no more of it.
+            Outcome::Activated(_) if self.outbox.is_full() => return,
             Outcome::Activated(activated) => return self.notify("skill/activated", &*activated),
             Outcome::Shutdown => return,
         };
@@ -231,7 +233,8 @@ impl Connection {
             (Some(id), Ok(result)) => self.outbox.push(result.line(id)),
             (Some(id), Err(fault)) => self.fail(id.raw(), &fault),
             (None, Ok(_)) => {}
-            (None, Err(fault)) => tracing::debug!("a notification of the host failed: {}", fault.message()),
+            // Its text may have a value that the host sent.
+            (None, Err(fault)) => tracing::debug!(code = fault.code(), "a notification of the host failed"),
         }
     }
 

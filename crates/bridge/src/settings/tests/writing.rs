@@ -48,6 +48,9 @@ fn a_setting_that_nobody_would_read_is_refused() {
         ),
         (&["tools"], "[]", "tools: is no object, so that everything in it has its default"),
         (&["local", "transport"], "\"http2\"", "local.transport: is none of default, http1"),
+        (&["tools", "bridge"], "{}", "tools.bridge: is a group of settings, not one of them"),
+        (&["models", "cache"], "{\"enabled\":true}", "models.cache: is a group of settings, not one of them"),
+        (&["tools"], "{ }", "tools: is a group of settings, not one of them"),
         (&[], "{}", "it has no key"),
     ] {
         assert_eq!(refused(path, value), format!("the setting cannot be written: {why}"));
