@@ -5,5 +5,6 @@ mod agents;
 mod calls;
 mod display;
 mod ends;
+mod faults;
 mod rig;
 mod steering;

@@ -30,10 +30,13 @@ pub(super) struct Host {
     pub(super) tools: Mutex<HostTools>,
     pub(super) aborted: Mutex<Vec<(CallId, String)>>,
     pub(super) panics: AtomicBool,
+    pub(super) tools_panic: AtomicBool,
+    pub(super) notices: Mutex<Vec<String>>,
 }
 
 impl HostPort for Host {
     fn tools(&self) -> HostTools {
+        assert!(!self.tools_panic.load(Ordering::SeqCst), "the host's registry fails");
         self.tools.lock().unwrap().clone()
     }
 
@@ -46,7 +49,10 @@ impl HostPort for Host {
 
     fn append_entry(&self, _kind: &str, _data: RawJson) {}
 
-    fn notify(&self, _level: NoticeLevel, _text: &str) {}
+    fn notify(&self, _level: NoticeLevel, text: &str) {
+        self.notices.lock().unwrap().push(text.to_owned());
+        assert!(!self.panics.load(Ordering::SeqCst), "the host's notice fails");
+    }
 }
 
 impl Host {
@@ -68,6 +74,36 @@ impl Host {
     }
 }
 
+/// Where an agent breaks off, or never comes back from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    Create,
+    Send,
+    Next,
+    Cancel,
+    Dispose,
+    Reload,
+}
+
+/// What is wrong with agents.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    pub(super) panics: Mutex<Option<At>>,
+    pub(super) hangs: Mutex<Vec<At>>,
+    pub(super) reloads: AtomicUsize,
+    pub(super) reload_fails: Mutex<Option<String>>,
+}
+
+impl Faults {
+    async fn meet(&self, at: At) {
+        assert!(*self.panics.lock().unwrap() != Some(at), "an agent breaks off");
+        let hangs = self.hangs.lock().unwrap().contains(&at);
+        if hangs {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 /// Makes agents that a test holds by their strings.
 #[derive(Debug)]
 pub(super) struct Port {
@@ -75,6 +111,7 @@ pub(super) struct Port {
     pub(super) count: Arc<AtomicUsize>,
     pub(super) refuses: Arc<AtomicBool>,
     pub(super) hangs: Arc<AtomicBool>,
+    faults: Arc<Faults>,
 }
 
 /// The strings of an agent.
@@ -121,6 +158,7 @@ pub(super) struct Doll {
     cancelled: Arc<AtomicUsize>,
     disposed: CancellationToken,
     refuses: Arc<AtomicBool>,
+    faults: Arc<Faults>,
 }
 
 impl AgentPort for Port {
@@ -128,6 +166,7 @@ impl AgentPort for Port {
 
     async fn create(&self, options: AgentOptions) -> Result<Doll, AgentFailure> {
         self.count.fetch_add(1, Ordering::SeqCst);
+        self.faults.meet(At::Create).await;
         if self.hangs.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }
@@ -143,7 +182,8 @@ impl AgentPort for Port {
         };
         self.made.send(puppet).await.ok();
         let refuses = Arc::clone(&self.refuses);
-        Ok(Doll { prompts, events: tokio::sync::Mutex::new(told), cancelled, disposed, refuses })
+        let faults = Arc::clone(&self.faults);
+        Ok(Doll { prompts, events: tokio::sync::Mutex::new(told), cancelled, disposed, refuses, faults })
     }
 
     fn identity(&self) -> Option<Digest> {
@@ -153,6 +193,7 @@ impl AgentPort for Port {
 
 impl Agent for Doll {
     async fn send(&self, prompt: AgentPrompt) -> Result<(), AgentFailure> {
+        self.faults.meet(At::Send).await;
         if self.refuses.load(Ordering::SeqCst) {
             return Err(AgentFailure::new("not now"));
         }
@@ -160,14 +201,24 @@ impl Agent for Doll {
     }
 
     async fn next(&self) -> Option<AgentEvent> {
-        self.events.lock().await.recv().await
+        let event = self.events.lock().await.recv().await;
+        self.faults.meet(At::Next).await;
+        event
     }
 
     async fn cancel(&self) {
         self.cancelled.fetch_add(1, Ordering::SeqCst);
+        self.faults.meet(At::Cancel).await;
+    }
+
+    async fn reload(&self) -> Result<(), AgentFailure> {
+        self.faults.reloads.fetch_add(1, Ordering::SeqCst);
+        self.faults.meet(At::Reload).await;
+        self.faults.reload_fails.lock().unwrap().clone().map_or(Ok(()), |why| Err(AgentFailure::new(why)))
     }
 
     async fn dispose(self) {
+        self.faults.meet(At::Dispose).await;
         self.disposed.cancel();
     }
 }
@@ -182,6 +233,7 @@ pub(super) struct Rig {
     pub(super) count: Arc<AtomicUsize>,
     pub(super) refuses: Arc<AtomicBool>,
     pub(super) hangs: Arc<AtomicBool>,
+    pub(super) faults: Arc<Faults>,
     pub(super) abort: CancellationToken,
     pub(super) messages: Vec<Message>,
     pub(super) system: String,
@@ -209,11 +261,13 @@ impl Rig {
         let (made, agents) = mpsc::channel(16);
         let (count, refuses, hangs): (Arc<AtomicUsize>, Arc<AtomicBool>, Arc<AtomicBool>) =
             Default::default();
+        let faults = Arc::new(Faults::default());
         let port = Port {
             made,
             count: Arc::clone(&count),
             refuses: Arc::clone(&refuses),
             hangs: Arc::clone(&hangs),
+            faults: Arc::clone(&faults),
         };
         let coordinator = Coordinator::new(port);
         let session = coordinator.open(Arc::clone(&host) as Arc<dyn HostPort>, options).unwrap();
@@ -225,6 +279,7 @@ impl Rig {
             count,
             refuses,
             hangs,
+            faults,
             abort: CancellationToken::new(),
             messages: Vec::new(),
             system: "be good".to_owned(),
