@@ -119,6 +119,18 @@ impl<P: AgentPort> Driver<P> {
         (Self { number, port, bridge, patience, told, orders, reload, stop, reason }, reins)
     }
 
+    /// What an agent was ordered, for tests that play its part.
+    #[cfg(test)]
+    pub(super) fn orders(&mut self) -> Vec<Order> {
+        std::iter::from_fn(|| self.orders.try_recv().ok()).collect()
+    }
+
+    /// It was let go, for tests that play its part.
+    #[cfg(test)]
+    pub(super) fn is_let_go(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
     /// Makes the agent, serves it, ends it.
     pub(super) async fn run(mut self, snapshot: Arc<Snapshot>, options: AgentOptions) {
         let run = match self.bridge.open(snapshot).await {

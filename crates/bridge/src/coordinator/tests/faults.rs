@@ -1,14 +1,45 @@
 //! What agents and hosts do that is in no contract: each costs its own turn, at the most, and nobody waits for ever.
 
-use std::sync::atomic::Ordering;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::rig::{At, Rig, answer, calls, expected, options, result, settled, text};
+use super::rig::{Rig, answer, calls, expected, options, result, settled, text};
 use crate::agent_port::{AgentEnd, AgentEvent, AgentFailure};
 use crate::coordinator::SessionOptions;
 use crate::host_port::{HostEvent, StopReason};
+
+/// Where an agent breaks off, or never comes back from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    Create,
+    Send,
+    Next,
+    Cancel,
+    Dispose,
+    Reload,
+}
+
+/// What is wrong with agents.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    pub(super) panics: Mutex<Option<At>>,
+    pub(super) hangs: Mutex<Vec<At>>,
+    pub(super) reloads: AtomicUsize,
+    pub(super) reload_fails: Mutex<Option<String>>,
+}
+
+impl Faults {
+    pub(super) async fn meet(&self, at: At) {
+        assert!(*self.panics.lock().unwrap() != Some(at), "an agent breaks off");
+        let hangs = self.hangs.lock().unwrap().contains(&at);
+        if hangs {
+            std::future::pending::<()>().await;
+        }
+    }
+}
 
 const MOST: Duration = Duration::from_mins(10);
 

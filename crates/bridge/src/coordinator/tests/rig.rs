@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolway_wire::Id;
 
+use super::faults::{At, Faults};
 use crate::agent_port::{
     Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt,
 };
@@ -71,36 +72,6 @@ impl Host {
     pub(super) fn aborted(&self) -> Vec<(String, String)> {
         let aborted = self.aborted.lock().unwrap();
         aborted.iter().map(|(id, reason)| (id.to_string(), reason.clone())).collect()
-    }
-}
-
-/// Where an agent breaks off, or never comes back from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum At {
-    Create,
-    Send,
-    Next,
-    Cancel,
-    Dispose,
-    Reload,
-}
-
-/// What is wrong with agents.
-#[derive(Debug, Default)]
-pub(super) struct Faults {
-    pub(super) panics: Mutex<Option<At>>,
-    pub(super) hangs: Mutex<Vec<At>>,
-    pub(super) reloads: AtomicUsize,
-    pub(super) reload_fails: Mutex<Option<String>>,
-}
-
-impl Faults {
-    async fn meet(&self, at: At) {
-        assert!(*self.panics.lock().unwrap() != Some(at), "an agent breaks off");
-        let hangs = self.hangs.lock().unwrap().contains(&at);
-        if hangs {
-            std::future::pending::<()>().await;
-        }
     }
 }
 
@@ -289,18 +260,8 @@ impl Rig {
 
     pub(super) fn request(&self) -> TurnRequest {
         TurnRequest {
-            messages: self.messages.clone(),
             system: HostSystem::Text(self.system.clone()),
-            instruction_files: Vec::new(),
-            skills: SkillList::default(),
-            context_tools: Vec::new(),
-            wrappers: Vec::new(),
-            mode: AgentMode::Agent,
-            model: "auto".to_owned(),
-            cwd: PathBuf::from("/project"),
-            setting_sources: None,
-            budget_tokens: None,
-            abort: self.abort.clone(),
+            ..request_of(self.messages.clone(), self.abort.clone())
         }
     }
 
@@ -367,6 +328,23 @@ impl Rig {
 
     pub(super) fn made(&self) -> usize {
         self.count.load(Ordering::SeqCst)
+    }
+}
+
+pub(super) fn request_of(messages: Vec<Message>, abort: CancellationToken) -> TurnRequest {
+    TurnRequest {
+        messages,
+        system: HostSystem::Text("be good".to_owned()),
+        instruction_files: Vec::new(),
+        skills: SkillList::default(),
+        context_tools: Vec::new(),
+        wrappers: Vec::new(),
+        mode: AgentMode::Agent,
+        model: "auto".to_owned(),
+        cwd: PathBuf::from("/project"),
+        setting_sources: None,
+        budget_tokens: None,
+        abort,
     }
 }
 
