@@ -237,7 +237,8 @@ impl Connection {
             (Some(id), Ok(result)) => self.outbox.push(result.line(id)),
             (Some(id), Err(fault)) => self.fail(id.raw(), &fault),
             (None, Ok(_)) => {}
-            (None, Err(fault)) => tracing::debug!("a notification of the host failed: {}", fault.message()),
+            // Its text may have a value that the host sent.
+            (None, Err(fault)) => tracing::debug!(code = fault.code(), "a notification of the host failed"),
         }
     }
 

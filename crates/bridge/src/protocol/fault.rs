@@ -92,11 +92,11 @@ impl Fault {
         toolway_wire::error_response(id, self.code, &self.message, data.as_deref())
     }
 
-    #[cfg(test)]
     pub(super) fn code(&self) -> i64 {
         self.code
     }
 
+    #[cfg(test)]
     pub(super) fn message(&self) -> &str {
         &self.message
     }

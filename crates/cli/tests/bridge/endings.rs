@@ -132,6 +132,37 @@ fn the_address_is_said_in_one_answer_and_nowhere_else() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn logs_have_no_value_of_a_failed_notification_and_say_once_that_diagnostics_cannot_be_written() -> Result<()>
+{
+    let house = home()?;
+    let settings = json!({"tools": {"bridge": {"debug": {"file": "no/such/folder/d.log"}}}});
+    std::fs::write(house.path().join(".config/toolway/bridge.json"), settings.to_string())?;
+    let mut host = Host::start_with(house, "host", json!({}))?;
+    let (_, agent) = host.with_agent(&["a"])?;
+    let pending = agent.call_later(1, "host__a", &json!({}));
+    let call = host.call()?;
+    for params in [
+        json!({"call": call["call"], "content": "", "isError": "sk-value"}),
+        json!({"call": "sk-value", "sk-value": 1}),
+    ] {
+        host.client
+            .send(&json!({"jsonrpc": "2.0", "method": "call/result", "params": params}).to_string())?;
+    }
+    assert!(host.answer(&call, "done")?);
+    pending.answer()?;
+    host.shut_down()?;
+    let stderr = host.client.stderr();
+    assert!(stderr.contains("a notification of the host failed"), "{stderr}");
+    assert!(!stderr.contains("sk-value"), "{stderr}");
+    assert_eq!(
+        stderr.matches("diagnostics cannot be written to no/such/folder/d.log").count(),
+        1,
+        "{stderr}"
+    );
+    Ok(())
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn the_limit_of_open_files_is_raised_within_what_is_allowed() -> Result<()> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use toolway_secret::Secret;
 use toolway_wire::Id;
 
 use crate::agent_port::{
@@ -144,6 +145,10 @@ impl AgentPort for Port {
         self.made.send(puppet).await.ok();
         let refuses = Arc::clone(&self.refuses);
         Ok(Doll { prompts, events: tokio::sync::Mutex::new(told), cancelled, disposed, refuses })
+    }
+
+    fn secrets(&self) -> Vec<Secret> {
+        vec![Secret::new("the key in use")]
     }
 
     fn identity(&self) -> Option<Digest> {
