@@ -81,7 +81,9 @@ impl Connection {
         };
         let mut scrubber = Scrubber::new();
         self.runs.values().for_each(|live| scrubber.add(&live.run.server().url));
-        secrets.iter().for_each(|secret| scrubber.add(secret));
+        for secret in &secrets {
+            scrubber.add(secret);
+        }
         self.display.turns += 1;
         self.display.records.get_or_insert_with(|| Records::new(&context.profile));
         if let Some(shown) = self.display.replays.get_mut(&session) {

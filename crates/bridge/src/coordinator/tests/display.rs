@@ -14,7 +14,7 @@ fn rig() -> Rig {
     Rig::of(SessionOptions { host_mode: Some(HostMode::Tui), ..options() })
 }
 
-fn activity(id: &str, kind: &str, args: &str, result: Option<&str>) -> ToolActivity {
+pub(super) fn activity(id: &str, kind: &str, args: &str, result: Option<&str>) -> ToolActivity {
     let json = |text: &str| RawJson::new(text.as_bytes().to_vec()).unwrap();
     let status = if result.is_some() { ToolStatus::Completed } else { ToolStatus::Running };
     ToolActivity {
