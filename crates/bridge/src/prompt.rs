@@ -37,7 +37,7 @@ pub struct PromptInput<'a> {
     pub system: &'a str,
     /// The conversation, oldest first.
     pub messages: &'a [Message],
-    /// How many of the messages the agent was sent already. Only [`incremental`] looks at it.
+    /// How many of the messages the agent was sent already. Only [`incremental()`] looks at it.
     pub sent: usize,
     /// The most tokens, by [`estimate`], that a bootstrap prompt may have; `None` is no limit.
     pub budget_tokens: Option<usize>,
