@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolway_guard::Guard;
 
@@ -179,7 +180,9 @@ impl<P: AgentPort> Coordinator<P> {
             inbox: Arc::clone(&inbox),
             records: Arc::clone(&records),
         };
-        let session = Session::new(Arc::clone(&making.scope), sender, gate, records);
+        let over = CancellationToken::new();
+        let scope = Arc::clone(&making.scope);
+        let session = Session::new(scope, sender, over.clone(), Arc::clone(&gate), records);
         let (port, patience) =
             (Arc::clone(&self.port), Patience { create: options.create, send: options.send });
         let (drivers, of) = (agents.clone(), bridge.clone());
@@ -189,9 +192,12 @@ impl<P: AgentPort> Coordinator<P> {
             drivers.spawn(driver.run(snapshot, options));
             reins
         };
-        let port = Arc::clone(&self.port);
-        let state = State::new(making, Box::new(start), Box::new(move || port.identity()));
-        self.tasks.spawn(Task { state, commands, told, inbox, agents, bridge }.run());
+        let (port, keys) = (Arc::clone(&self.port), Arc::clone(&self.port));
+        let identity = Box::new(move || port.identity());
+        let state = State::new(making, Box::new(start), identity, Box::new(move || keys.secrets()));
+        self.tasks.spawn(
+            Task { state, commands, told, inbox, agents, bridge, gate, over: over.drop_guard() }.run(),
+        );
         session
     }
 }

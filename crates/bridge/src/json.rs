@@ -33,6 +33,15 @@ impl RawJson {
         Self(flat.collect::<Vec<u8>>().into())
     }
 
+    /// The same with whole characters alone.
+    pub(crate) fn with_whole_characters(self) -> Self {
+        if memchr::memmem::find(&self.0, b"\\u").is_none() {
+            return self;
+        }
+        let mut bytes = self.0.to_vec();
+        if mend_halves(&mut bytes) { Self(bytes.into()) } else { self }
+    }
+
     /// A value that was built here.
     pub fn of(value: &serde_json::Value) -> Self {
         Self(value.to_string().into())
@@ -82,6 +91,43 @@ impl RawJson {
         }
         true
     }
+}
+
+/// Replaces escapes of half a character, which many readers refuse together with all that stands around them. They are as
+/// long as what replaces them, so that nothing else moves. Gives whether there was one.
+pub(crate) fn mend_halves(json: &mut [u8]) -> bool {
+    let mut mended = false;
+    let mut from = 0;
+    while let Some((at, half)) = next_half(json, &mut from) {
+        if let Some(digits) = json.get_mut(at + 2..at + 6).filter(|_| half) {
+            digits.copy_from_slice(b"fffd");
+            mended = true;
+        }
+    }
+    mended
+}
+
+/// The next escape of a surrogate, and whether it stands alone; the search goes on at `from`.
+fn next_half(json: &[u8], from: &mut usize) -> Option<(usize, bool)> {
+    loop {
+        let at = *from + memchr::memmem::find(json.get(*from..)?, b"\\u")?;
+        let before = json.get(..at)?.iter().rev().take_while(|byte| **byte == b'\\').count();
+        *from = at + 2;
+        if before % 2 == 1 {
+            // The backslash is itself escaped.
+            continue;
+        }
+        let Some(unit @ 0xd800..=0xdfff) = unit(json, at) else { continue };
+        let is_pair = unit < 0xdc00 && matches!(self::unit(json, at + 6), Some(0xdc00..=0xdfff));
+        *from = at + if is_pair { 12 } else { 6 };
+        return Some((at, !is_pair));
+    }
+}
+
+/// The number in an escape that begins there.
+fn unit(json: &[u8], at: usize) -> Option<u16> {
+    let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 impl fmt::Debug for RawJson {
@@ -161,6 +207,33 @@ mod tests {
         let again: RawJson = serde_json::from_str(text).unwrap();
         assert_eq!(again, json);
         assert_eq!(format!("{json:?}"), format!("RawJson({} bytes)", text.len()));
+    }
+
+    #[test]
+    fn half_characters_are_replaced_and_nothing_else_moves() {
+        for (json, mended) in [
+            (r#""\ud83d""#, r#""\ufffd""#),
+            (r#""\ude00 \uD83D x""#, r#""\ufffd \ufffd x""#),
+            (r#""\ud83d\ude00 \u00e9""#, r#""\ud83d\ude00 \u00e9""#),
+            (r#""\ud83d\ud83d\ude00\ude00""#, r#""\ufffd\ud83d\ude00\ufffd""#),
+            (r#""\\ud83d \\\ud83d""#, r#""\\ud83d \\\ufffd""#),
+            (r#"{"\ud83d":["\udfff\n",1e999]}"#, r#"{"\ufffd":["\ufffd\n",1e999]}"#),
+            (r#""\ud83dx\u0020""#, r#""\ufffdx\u0020""#),
+            ("[]", "[]"),
+        ] {
+            let raw = RawJson::new(json).unwrap();
+            assert_eq!(raw.clone().with_whole_characters().text(), mended, "{json}");
+            let mut bytes = json.as_bytes().to_vec();
+            assert_eq!(mend_halves(&mut bytes), json != mended, "{json}");
+            if json != mended {
+                assert!(
+                    serde_json::from_slice::<serde_json::Value>(&bytes).is_ok() || json.contains("1e999")
+                );
+            }
+        }
+        for broken in [r"\u", r"\ud8", r"\ud83d\u", r"\ud83d\udc", "\\"] {
+            mend_halves(&mut broken.as_bytes().to_vec());
+        }
     }
 
     #[test]

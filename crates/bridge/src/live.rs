@@ -157,18 +157,12 @@ impl<C> LiveQueue<C> {
         }
     }
 
-    /// Takes out all calls, without a wait: what is left of a run that nobody will serve.
-    pub fn drain_calls(&mut self) -> Vec<HostCall> {
-        let mut calls = Vec::new();
-        self.items.retain_mut(|item| match item {
-            LiveItem::Call(call) => {
-                calls.push(call.clone());
-                false
-            }
-            _ => true,
-        });
-        self.since = None;
-        calls
+    /// Drops the calls that nobody waits for, wherever they are.
+    pub fn forget_stale(&mut self, pending: impl Fn(&CallId) -> bool) {
+        self.items.retain(|item| !matches!(item, LiveItem::Call(call) if !pending(&call.id)));
+        if self.items.is_empty() {
+            self.since = None;
+        }
     }
 
     fn mark_head(&mut self, now: Instant) {

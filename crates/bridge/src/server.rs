@@ -77,7 +77,7 @@ impl Default for ServerOptions {
             max_body: 16 << 20,
             body_budget: 64 << 20,
             max_connections: 4096,
-            max_sessions: 256,
+            max_sessions: 4096,
             patience: Duration::from_secs(5),
             keep_alive: Duration::from_secs(15),
             admission: Duration::from_secs(10),

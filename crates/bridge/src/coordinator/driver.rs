@@ -1,7 +1,12 @@
 //! Owns the task that runs one agent: makes it with its bridge run, hands it prompts, tells its events, ends both. It
 //! decides nothing.
 
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -58,13 +63,18 @@ pub(super) struct Patience {
 #[derive(Debug)]
 pub(super) struct Reins {
     orders: mpsc::Sender<Order>,
+    /// A reload waits: one is enough for all that changed before it.
+    reload: Arc<AtomicBool>,
     stop: CancellationToken,
     reason: Arc<Mutex<String>>,
 }
 
 impl Reins {
-    /// Tells the agent. `false`: its task is gone.
+    /// Tells the agent. `false`: it takes no orders.
     pub(super) fn order(&self, order: Order) -> bool {
+        if matches!(order, Order::Reload) && self.reload.swap(true, Ordering::SeqCst) {
+            return true;
+        }
         self.orders.try_send(order).is_ok()
     }
 
@@ -83,6 +93,7 @@ pub(super) struct Driver<P> {
     patience: Patience,
     told: mpsc::Sender<(u64, Told)>,
     orders: mpsc::Receiver<Order>,
+    reload: Arc<AtomicBool>,
     stop: CancellationToken,
     reason: Arc<Mutex<String>>,
 }
@@ -98,27 +109,56 @@ impl<P: AgentPort> Driver<P> {
     ) -> (Self, Reins) {
         let (sender, orders) = mpsc::channel(ORDERS);
         let (stop, reason) = (CancellationToken::new(), Arc::new(Mutex::new(String::new())));
-        let reins = Reins { orders: sender, stop: stop.clone(), reason: Arc::clone(&reason) };
-        (Self { number, port, bridge, patience, told, orders, stop, reason }, reins)
+        let reload = Arc::new(AtomicBool::new(false));
+        let reins = Reins {
+            orders: sender,
+            reload: Arc::clone(&reload),
+            stop: stop.clone(),
+            reason: Arc::clone(&reason),
+        };
+        (Self { number, port, bridge, patience, told, orders, reload, stop, reason }, reins)
+    }
+
+    /// What an agent was ordered, for tests that play its part.
+    #[cfg(test)]
+    pub(super) fn orders(&mut self) -> Vec<Order> {
+        std::iter::from_fn(|| self.orders.try_recv().ok()).collect()
+    }
+
+    /// It was let go, for tests that play its part.
+    #[cfg(test)]
+    pub(super) fn is_let_go(&self) -> bool {
+        self.stop.is_cancelled()
     }
 
     /// Makes the agent, serves it, ends it.
     pub(super) async fn run(mut self, snapshot: Arc<Snapshot>, options: AgentOptions) {
-        let stop = self.stop.clone();
         let run = match self.bridge.open(snapshot).await {
             Ok(run) => run,
             Err(error) => return self.tell(Told::NotMade(AgentFailure::new(error.to_string()))).await,
         };
+        if unbroken(self.life(run.as_ref(), options)).await.is_none() {
+            tracing::error!(agent = self.number, "an agent broke off");
+            self.tell(Told::Dead).await;
+            self.stop.cancelled().await;
+        }
+        if let Some(run) = run {
+            run.dispose(&self.why()).await;
+        }
+    }
+
+    /// From its making to its end.
+    async fn life(&mut self, run: Option<&Run>, options: AgentOptions) {
+        let stop = self.stop.clone();
         let made = tokio::select! {
             biased;
-            () = stop.cancelled() => None,
-            made = self.make(run.as_ref(), options) => Some(made),
+            () = stop.cancelled() => return,
+            made = self.make(run, options) => made,
         };
         match made {
-            None => {}
-            Some(Err(failure)) => self.tell(Told::NotMade(failure)).await,
-            Some(Ok(agent)) => {
-                self.tell(Told::Ready(run.clone())).await;
+            Err(failure) => self.tell(Told::NotMade(failure)).await,
+            Ok(agent) => {
+                self.tell(Told::Ready(run.cloned())).await;
                 self.serve(&agent).await;
                 // Neither a slow nor a stuck agent holds the session.
                 if timeout(CANCEL, agent.cancel()).await.is_err() {
@@ -128,9 +168,6 @@ impl<P: AgentPort> Driver<P> {
                     tracing::warn!(agent = self.number, "an agent did not end in time");
                 }
             }
-        }
-        if let Some(run) = run {
-            run.dispose(&self.why()).await;
         }
     }
 
@@ -190,11 +227,19 @@ impl<P: AgentPort> Driver<P> {
                 }
                 None
             }
-            Order::Reload => timeout(self.patience.send, agent.reload())
-                .await
-                .unwrap_or_else(|_| Err(AgentFailure::new("the agent did not reload in time")))
-                .err()
-                .map(Told::NotReloaded),
+            Order::Reload => {
+                // What changes from now on needs another one.
+                self.reload.store(false, Ordering::SeqCst);
+                let reloaded = tokio::select! {
+                    biased;
+                    () = self.stop.cancelled() => return None,
+                    reloaded = timeout(self.patience.send, agent.reload()) => reloaded,
+                };
+                reloaded
+                    .unwrap_or_else(|_| Err(AgentFailure::new("the agent did not reload in time")))
+                    .err()
+                    .map(Told::NotReloaded)
+            }
         }
     }
 
@@ -213,4 +258,14 @@ impl<P: AgentPort> Driver<P> {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if reason.is_empty() { "the agent is gone".to_owned() } else { reason }
     }
+}
+
+/// Runs it to its end. `None`: it panicked, and is to be dropped.
+async fn unbroken<T>(run: impl Future<Output = T>) -> Option<T> {
+    let mut run = pin!(run);
+    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(cx))) {
+        Ok(polled) => polled.map(Some),
+        Err(_) => Poll::Ready(None),
+    })
+    .await
 }

@@ -14,6 +14,8 @@ use crate::run::{Progress, Run};
 pub(super) struct Gate {
     bridge: Bridge,
     open: AtomicBool,
+    /// The bridge was shut down, and knows by itself which calls were its own.
+    over: AtomicBool,
     turns: AtomicUsize,
     now: Mutex<Now>,
 }
@@ -22,11 +24,14 @@ pub(super) struct Gate {
 struct Now {
     run: Option<Run>,
     abort: Option<CancellationToken>,
+    /// The run that was there when the session ended, while the bridge is not shut down.
+    ended: Option<Run>,
 }
 
 impl Gate {
     pub(super) fn new(bridge: Bridge) -> Self {
-        Self { bridge, open: AtomicBool::new(true), turns: AtomicUsize::new(0), now: Mutex::default() }
+        let (open, over) = (AtomicBool::new(true), AtomicBool::new(false));
+        Self { bridge, open, over, turns: AtomicUsize::new(0), now: Mutex::default() }
     }
 
     /// The run whose calls the host may be handed from now on, none after its agent is let go.
@@ -39,10 +44,18 @@ impl Gate {
         self.lock().abort = Some(abort);
     }
 
-    /// The session is over: its hooks do nothing from now on, so that they are not in the way of those of another.
+    /// The session ends: its hooks block its own calls and nothing else from now on, so that they are not in the way of
+    /// those of another.
     pub(super) fn close(&self) {
         self.open.store(false, Ordering::SeqCst);
-        *self.lock() = Now::default();
+        let mut now = self.lock();
+        *now = Now { run: None, abort: None, ended: now.run.take() };
+    }
+
+    /// The bridge is shut down.
+    pub(super) fn over(&self) {
+        self.over.store(true, Ordering::SeqCst);
+        self.lock().ended = None;
     }
 
     /// A turn was asked for, before anybody looked at it.
@@ -62,9 +75,12 @@ impl Gate {
 
     /// What the pre-execution hook asks. An error is a reason to block.
     pub(super) fn admit(&self, id: &CallId) -> Result<(), String> {
-        let is_ours = id.is_of_bridge();
-        if !is_ours || !self.open.load(Ordering::SeqCst) {
+        if !id.is_of_bridge() {
             return Ok(());
+        }
+        if !self.open.load(Ordering::SeqCst) && !self.over.load(Ordering::SeqCst) {
+            let ended = self.lock().ended.clone().filter(|run| run.owns(id));
+            return ended.or_else(|| self.bridge.run_of(id)).map_or(Ok(()), |run| run.admit(id));
         }
         if self.lock().abort.as_ref().is_some_and(CancellationToken::is_cancelled) {
             return Err("the host gave the turn up before the call began".to_owned());

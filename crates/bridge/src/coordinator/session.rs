@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use super::gate::Gate;
 use super::turn::{OpenTurn, Turn, open};
@@ -18,8 +19,8 @@ pub(super) enum Command {
     Turn(Box<OpenTurn>),
     /// Something happened in the host. Answered when it is done.
     Tell(HostEvent, oneshot::Sender<()>),
-    /// The end, for that reason. Answered when nothing is left.
-    Shutdown(String, oneshot::Sender<()>),
+    /// The end, for that reason. It is over when its task is.
+    Shutdown(String),
 }
 
 /// Commands that wait for the task.
@@ -30,6 +31,8 @@ pub(super) const COMMANDS: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Session {
     commands: mpsc::Sender<Command>,
+    /// Nothing of it is left.
+    over: CancellationToken,
     gate: Arc<Gate>,
     scope: Arc<str>,
     records: Arc<Mutex<Records>>,
@@ -39,10 +42,11 @@ impl Session {
     pub(super) fn new(
         scope: Arc<str>,
         commands: mpsc::Sender<Command>,
+        over: CancellationToken,
         gate: Arc<Gate>,
         records: Arc<Mutex<Records>>,
     ) -> Self {
-        Self { commands, gate, scope, records }
+        Self { commands, over, gate, scope, records }
     }
 
     /// Whose conversation it is.
@@ -100,18 +104,18 @@ impl Session {
     /// Rejects every call, stops every tool that the host runs for it, lets the agent go, closes the server. Waits until
     /// that is done; each step has its deadline.
     pub async fn shutdown(&self, reason: &str) {
-        shut_down(&self.commands, reason.to_owned()).await;
+        shut_down(&self.commands, &self.over, reason.to_owned()).await;
     }
 
     /// An end that does not keep the session open.
     pub(super) fn downgrade(&self) -> WeakSession {
-        WeakSession(self.commands.downgrade())
+        WeakSession(self.commands.downgrade(), self.over.clone())
     }
 }
 
 /// An end of a session that does not keep it open.
 #[derive(Debug)]
-pub(super) struct WeakSession(mpsc::WeakSender<Command>);
+pub(super) struct WeakSession(mpsc::WeakSender<Command>, CancellationToken);
 
 impl WeakSession {
     pub(super) fn is_open(&self) -> bool {
@@ -121,16 +125,13 @@ impl WeakSession {
     /// See [`Session::shutdown`]. One that is over already is left alone.
     pub(super) async fn shutdown(self, reason: String) {
         if let Some(commands) = self.0.upgrade() {
-            shut_down(&commands, reason).await;
+            shut_down(&commands, &self.1, reason).await;
         }
     }
 }
 
-async fn shut_down(commands: &mpsc::Sender<Command>, reason: String) {
-    let (done, wait) = oneshot::channel();
-    if commands.send(Command::Shutdown(reason, done)).await.is_ok() {
-        wait.await.ok();
-    }
+async fn shut_down(commands: &mpsc::Sender<Command>, over: &CancellationToken, reason: String) {
     // A second one, asked during the first, ends when the first does.
-    commands.closed().await;
+    commands.send(Command::Shutdown(reason)).await.ok();
+    over.cancelled().await;
 }

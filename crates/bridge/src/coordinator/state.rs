@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolway_secret::Secret;
 
 use super::driver::{Reins, Told};
 use super::gate::Gate;
@@ -17,7 +18,7 @@ use super::turn::OpenTurn;
 use crate::agent_port::AgentOptions;
 use crate::call::CallId;
 use crate::continuity::Cause;
-use crate::host_port::{HostEvent, HostPort, StopReason};
+use crate::host_port::{HostEvent, HostPort, NoticeLevel, StopReason};
 use crate::live::Pace;
 use crate::profile::Profile;
 use crate::replay::Records;
@@ -81,7 +82,7 @@ pub(super) enum GivenUp {
     Queued(usize),
     /// The turn that is served.
     Active,
-    /// The calls that it runs, between two turns.
+    /// The calls that it runs, between two turns; and what it did not read of the last one.
     Calls,
 }
 
@@ -101,6 +102,7 @@ pub(super) struct State {
     making: Making,
     start: Start,
     identity: Box<dyn Fn() -> Option<crate::prompt::Digest> + Send>,
+    secrets: Box<dyn Fn() -> Vec<Secret> + Send>,
     queue: VecDeque<OpenTurn>,
     active: Option<OpenTurn>,
     stage: Stage,
@@ -130,11 +132,13 @@ impl State {
         making: Making,
         start: Start,
         identity: Box<dyn Fn() -> Option<crate::prompt::Digest> + Send>,
+        secrets: Box<dyn Fn() -> Vec<Secret> + Send>,
     ) -> Self {
         Self {
             making,
             start,
             identity,
+            secrets,
             queue: VecDeque::new(),
             active: None,
             stage: Stage::Answer,
@@ -273,9 +277,9 @@ impl State {
 
     /// Ready when the host gives up anything.
     pub(super) fn poll_given_up(&mut self, cx: &mut Context<'_>) -> Poll<GivenUp> {
-        if let Some(turn) = self.active.as_mut().filter(|turn| !turn.has_ended()) {
+        if let Some(turn) = self.active.as_mut().filter(|turn| !turn.has_ended() || turn.has_unsent()) {
             if turn.poll_abort(cx).is_ready() {
-                return Poll::Ready(GivenUp::Active);
+                return Poll::Ready(if turn.has_ended() { GivenUp::Calls } else { GivenUp::Active });
             }
         } else if let Some(live) = self.agent.as_mut().and_then(|agent| agent.live.as_mut())
             && live.abort.poll(cx).is_ready()
@@ -284,6 +288,14 @@ impl State {
         }
         let queued = self.queue.iter_mut().position(|turn| turn.poll_abort(cx).is_ready());
         queued.map_or(Poll::Pending, |at| Poll::Ready(GivenUp::Queued(at)))
+    }
+
+    /// Tells the user. A host that panics there does so for itself.
+    fn notify(&self, level: NoticeLevel, text: &str) {
+        let notify = std::panic::AssertUnwindSafe(|| self.making.host.notify(level, text));
+        if std::panic::catch_unwind(notify).is_err() {
+            tracing::error!("the host failed to tell its user something");
+        }
     }
 
     /// Calls the host back for a call that it was handed. A host that panics there does so for that call alone.

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::DropGuard;
 use tokio_util::task::TaskTracker;
 
 use super::driver::Told;
+use super::gate::Gate;
 use super::inbox::Inbox;
 use super::session::Command;
 use super::state::{Event, State};
@@ -29,6 +31,9 @@ pub(super) struct Task {
     pub(super) inbox: Arc<Inbox>,
     pub(super) agents: TaskTracker,
     pub(super) bridge: Bridge,
+    pub(super) gate: Arc<Gate>,
+    /// Says that nothing of the session is left; also if this task breaks off.
+    pub(super) over: DropGuard,
 }
 
 impl Task {
@@ -49,9 +54,8 @@ impl Task {
                         answer.send(()).ok();
                     }
                 }
-                Happened::Shutdown(why, answer) => {
+                Happened::Shutdown(why) => {
                     reason.clone_from(&why);
-                    done = answer;
                     self.handle(Event::Shutdown(why)).await;
                 }
             }
@@ -66,9 +70,11 @@ impl Task {
         if timeout(BRIDGE, self.bridge.shutdown(&reason)).await.is_err() {
             tracing::warn!("the bridge did not end with its session");
         }
+        self.gate.over();
         if let Some(done) = done {
             done.send(()).ok();
         }
+        drop(self.over);
     }
 
     async fn handle(&mut self, event: Event) {
@@ -97,8 +103,8 @@ impl Task {
             command = self.commands.recv() => match command {
                 Some(Command::Turn(turn)) => Happened::Event(Event::Turn(turn)),
                 Some(Command::Tell(event, answer)) => Happened::Told(event, answer),
-                Some(Command::Shutdown(reason, answer)) => Happened::Shutdown(reason, Some(answer)),
-                None => Happened::Shutdown("the session was dropped".to_owned(), None),
+                Some(Command::Shutdown(reason)) => Happened::Shutdown(reason),
+                None => Happened::Shutdown("the session was dropped".to_owned()),
             },
             () = self.inbox.came() => Happened::Event(Event::Calls(self.inbox.take())),
             what = poll_fn(|cx| self.state.poll_given_up(cx)) => Happened::Event(Event::GivenUp(what)),
@@ -114,7 +120,7 @@ impl Task {
 enum Happened {
     Event(Event),
     Told(HostEvent, oneshot::Sender<()>),
-    Shutdown(String, Option<oneshot::Sender<()>>),
+    Shutdown(String),
 }
 
 /// Until the host can be told more, or reads no more.

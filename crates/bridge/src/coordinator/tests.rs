@@ -2,8 +2,10 @@
 //! run directly: over sockets they are in the tests of the whole crate.
 
 mod agents;
+mod any_order;
 mod calls;
 mod display;
 mod ends;
+mod faults;
 mod rig;
 mod steering;

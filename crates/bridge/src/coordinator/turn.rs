@@ -56,6 +56,8 @@ impl Turn {
 pub(super) struct OpenTurn {
     pub(super) request: TurnRequest,
     sender: mpsc::Sender<TurnEvent>,
+    /// A place for the last event, which a host gets whatever it did not read in time.
+    last: Option<mpsc::OwnedPermit<TurnEvent>>,
     unsent: VecDeque<TurnEvent>,
     message: AssistantMessage,
     ended: bool,
@@ -66,10 +68,12 @@ pub(super) struct OpenTurn {
 /// A turn and its stream.
 pub(super) fn open(request: TurnRequest, gate: Arc<Gate>) -> (OpenTurn, Turn) {
     gate.turn_asked();
-    let (sender, events) = mpsc::channel(UNREAD);
+    let (sender, events) = mpsc::channel(UNREAD + 1);
+    let last = sender.clone().try_reserve_owned().ok();
     let abort = Watch::new(&request.abort);
     let message = AssistantMessage { content: Vec::new(), stop: StopReason::Stop, usage: Usage::default() };
-    let open = OpenTurn { request, sender, unsent: VecDeque::new(), message, ended: false, abort, gate };
+    let open =
+        OpenTurn { request, sender, last, unsent: VecDeque::new(), message, ended: false, abort, gate };
     (open, Turn { events, ended: false })
 }
 
@@ -151,6 +155,12 @@ impl OpenTurn {
     /// Sends as much as there is room for. What is over then is told by [`Self::has_unsent`].
     pub(super) fn flush(&mut self) {
         while let Some(event) = self.unsent.pop_front() {
+            if matches!(event, TurnEvent::End(_))
+                && let Some(last) = self.last.take()
+            {
+                last.send(event);
+                return;
+            }
             match self.sender.try_send(event) {
                 Ok(()) => {}
                 Err(mpsc::error::TrySendError::Full(event)) => {
@@ -175,6 +185,12 @@ impl Drop for OpenTurn {
     fn drop(&mut self) {
         if !self.ended {
             self.gate.turn_ended();
+        }
+        // What there was no room for is whole in the message of the end.
+        if let (Some(end), Some(last)) = (self.unsent.pop_back(), self.last.take())
+            && matches!(end, TurnEvent::End(_))
+        {
+            last.send(end);
         }
     }
 }

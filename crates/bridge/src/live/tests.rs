@@ -154,11 +154,15 @@ fn nothing_waits_after_the_run_ended() {
 }
 
 #[test]
-fn what_is_drained_is_calls_alone() {
+fn what_nobody_waits_for_is_forgotten_wherever_it_is() {
     let start = Instant::now();
     let mut queue = Queue::new(Pace::Batches);
     queue.push(LiveItem::Text("text".to_owned()), start);
     queue.push(LiveItem::Call(call("a")), start);
-    assert_eq!(ids(&queue.drain_calls()), ["a"]);
-    assert_eq!(queue.len(), 1);
+    queue.push(LiveItem::Call(call("b")), start);
+    queue.forget_stale(|id| id.as_str() == "b");
+    assert_eq!(queue.len(), 2);
+    assert_eq!(emitted(&mut queue, start), Some(Emit::Text("text".to_owned())));
+    queue.end();
+    assert_eq!(emitted(&mut queue, start), Some(Emit::Calls(vec![call("b")])));
 }

@@ -21,6 +21,9 @@ use crate::live::{Emit, LiveItem, Poll};
 use crate::run::{NO_LONGER_PENDING, Progress, Settlement};
 use crate::skills::activate;
 
+/// What an agent gives for a skill's name is told in so many characters.
+const MOST_OF_A_NAME: usize = 256;
+
 impl Connection {
     /// Takes what the runs have told.
     pub(super) fn on_arrivals(&mut self, now: Instant) {
@@ -60,7 +63,8 @@ impl Connection {
             let is_error = result.is_error;
             run.settle(&call.id, result);
             let asked = call.arguments.tree();
-            let skill = asked.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let skill = asked.get("name").and_then(Value::as_str).unwrap_or_default();
+            let skill = skill.chars().take(MOST_OF_A_NAME).collect();
             let activated = SkillActivated {
                 session: owner,
                 run: run.id().to_owned(),

@@ -219,6 +219,8 @@ impl Connection {
                 self.held -= 1;
                 self.skills_loaded(*loaded)
             }
+            // An agent activates as often as it likes: a host that does not read is told no more of it.
+            Outcome::Activated(_) if self.outbox.is_full() => return,
             Outcome::Activated(activated) => return self.notify("skill/activated", &*activated),
             Outcome::Shutdown => return,
         };

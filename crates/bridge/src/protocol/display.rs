@@ -60,7 +60,7 @@ impl Display {
 
 impl Connection {
     pub(super) fn begin_display(&mut self, params: BeginDisplay) -> Result<Reply, Fault> {
-        let BeginDisplay { session, run, cwd, mode, wrappers, context_tools } = params;
+        let BeginDisplay { session, run, cwd, mode, wrappers, context_tools, secrets } = params;
         let spoken = self.spoken()?;
         let (settings, _) = self.session(&session)?.settings(spoken.settings_file.as_deref());
         let live = run.as_deref().map(|run| self.run_of(&session, run)).transpose()?;
@@ -81,6 +81,9 @@ impl Connection {
         };
         let mut scrubber = Scrubber::new();
         self.runs.values().for_each(|live| scrubber.add(&live.run.server().url));
+        for secret in &secrets {
+            scrubber.add(secret);
+        }
         self.display.turns += 1;
         self.display.records.get_or_insert_with(|| Records::new(&context.profile));
         if let Some(shown) = self.display.replays.get_mut(&session) {
@@ -173,9 +176,13 @@ impl Connection {
 
     pub(super) fn take_replay(&mut self, params: &TakeReplay) -> Result<Reply, Fault> {
         let TakeReplay { session, id, tool } = params;
-        let profile = self.spoken()?.profile;
-        self.session(session)?;
+        let spoken = self.spoken()?;
+        let profile = spoken.profile;
+        let is_real = self.session(session)?.has_real_tool(tool, spoken);
         let records = self.display.records.get_or_insert_with(|| Records::new(&profile));
+        if is_real && !records.is_replay(id) {
+            return Reply::now(RecordShown::default());
+        }
         let (card, is_error) = match records.take(session, tool, id) {
             Replayed::Ordinary => return Reply::now(RecordShown::default()),
             Replayed::Result(card) => (card, false),

@@ -119,6 +119,11 @@ impl Session {
         &self.skills
     }
 
+    /// The host has a tool of that name that does something, other than its own wrapper for cards.
+    pub(super) fn has_real_tool(&self, name: &str, spoken: &Spoken) -> bool {
+        self.has_tool(name) && !(self.own_display_tool && name == spoken.profile.display_tool)
+    }
+
     pub(super) fn has_tool(&self, name: &str) -> bool {
         self.tools.all.iter().any(|tool| tool.name == name)
     }

@@ -211,6 +211,23 @@ async fn results_with_numbers_that_no_float_holds_pass_as_they_are() -> Result<(
 }
 
 #[tokio::test]
+async fn half_characters_reach_neither_the_host_nor_the_agent() -> Result<()> {
+    let mut rig = Rig::new().await?;
+    let session = rig.legacy().await?;
+    let body = raw_call("1", "pi__slow", "").replace("{}", r#"{"cut":"\ud83d","whole":"\ud83d\ude00"}"#);
+    let mut wire = send(&rig, &session, &body).await?;
+    let started = rig.started().await?;
+    assert_eq!(started.arguments.text(), r#"{"cut":"\ufffd","whole":"\ud83d\ude00"}"#);
+    let content = RawJson::new(r#"[{"type":"text","text":"cut \ud83d"},{"type":"odd","x":"\udc00"}]"#)?;
+    rig.run.settle(&started.id, HostResult { content, is_error: false });
+    // A strict reader takes it.
+    let answer = wire.answer().await?.json()?;
+    assert_eq!(text_of(&answer), "cut \u{fffd}");
+    assert_eq!(answer["result"]["content"][1]["text"], r#"{"type":"odd","x":"\udc00"}"#);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_deadline_of_one_millisecond_ends_every_call() -> Result<()> {
     let (deadlines, warnings) = Deadlines::new(None, Some(0.000_001), None);
     assert_eq!((deadlines.bridge, warnings.len()), (Duration::from_millis(1), 1));

@@ -58,15 +58,35 @@ impl Watched {
     }
 }
 
+/// Reads what is there. Fewer bytes than there is room for are all that there are: the next read waits for the socket
+/// instead of asking it in vain.
+#[cfg(target_os = "linux")]
+fn read(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut all = None;
+    let room = buffer.len();
+    let read = stream.try_io(Interest::READABLE, || match rustix::io::read(stream, &mut *buffer)? {
+        count if count > 0 && count < room => {
+            all = Some(count);
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+        count => Ok(count),
+    });
+    all.map_or(read, Ok)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    stream.try_read(buffer)
+}
+
 impl AsyncRead for Watched {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let read = self.when_ready(cx, TcpStream::poll_read_ready, |stream| {
-            stream.try_read(buffer.initialize_unfilled())
-        });
+        let read = self
+            .when_ready(cx, TcpStream::poll_read_ready, |stream| read(stream, buffer.initialize_unfilled()));
         read.map_ok(|count| buffer.advance(count))
     }
 }

@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::{Stage, State};
-use crate::agent_port::{AgentEnd, AgentEvent};
+use crate::agent_port::{AgentEnd, AgentEvent, AgentFailure};
 use crate::call::CallId;
 use crate::continuity::Cause;
 use crate::coordinator::driver::{Order, Told};
@@ -12,6 +12,7 @@ use crate::host_port::{NoticeLevel, StopReason, ToolCall};
 use crate::live::{Emit, LiveItem, Poll};
 use crate::replay::Card;
 use crate::run::Run;
+use crate::scrub::Scrubber;
 
 impl State {
     /// What an agent's task tells. Those of agents that were let go have nothing to say.
@@ -20,26 +21,26 @@ impl State {
             return;
         }
         match told {
-            Told::Ready(run) => self.ready(run),
+            Told::Ready(run) => self.ready(run, now),
             Told::NotMade(failure) => {
-                self.fail_turn(format!("no agent: {failure}"));
+                self.fail_turn(&format!("no agent: {failure}"));
                 self.let_go("the agent could not be made", now);
             }
             Told::Sent(Ok(())) => self.sent(now),
             Told::Sent(Err(failure)) => {
-                self.fail_turn(format!("the agent did not take the prompt: {failure}"));
+                self.fail_turn(&format!("the agent did not take the prompt: {failure}"));
                 self.let_go(&Cause::SendError.to_string(), now);
             }
             Told::Event(event) => self.agent_event(event, now),
-            Told::NotReloaded(failure) => self.making.host.notify(
-                NoticeLevel::Warning,
-                &format!("the agent did not read its configuration again: {failure}"),
-            ),
+            Told::NotReloaded(failure) => {
+                let text = format!("the agent did not read its configuration again: {failure}");
+                self.notify(NoticeLevel::Warning, &Scrubber::new().scrub(&text));
+            }
             Told::Dead => self.agent_died(now),
         }
     }
 
-    fn ready(&mut self, run: Option<Run>) {
+    fn ready(&mut self, run: Option<Run>, now: Instant) {
         let inbox = &self.making.inbox;
         let Some(agent) = &mut self.agent else { return };
         if let Some(run) = &run {
@@ -57,7 +58,8 @@ impl State {
         };
         agent.phase = Phase::Sending(step);
         if !agent.reins.order(Order::Send(prompt)) {
-            self.lost();
+            self.fail_turn("the agent takes no orders");
+            self.let_go("the agent takes no orders", now);
         }
     }
 
@@ -70,18 +72,10 @@ impl State {
         }
     }
 
-    /// The agent's task is gone without a word.
-    pub(super) fn lost(&mut self) {
-        self.fail_turn("the agent takes no orders".to_owned());
-        if let Some(agent) = &mut self.agent {
-            agent.retired = true;
-            agent.live = None;
-        }
-    }
-
-    fn fail_turn(&mut self, message: String) {
+    /// What is told of agents may hold what nobody is to see.
+    pub(super) fn fail_turn(&mut self, message: &str) {
         if let Some(turn) = &mut self.active {
-            turn.end(StopReason::Error(message));
+            turn.end(StopReason::Error(Scrubber::new().scrub(message).into_owned()));
         }
     }
 
@@ -120,6 +114,15 @@ impl State {
             return;
         }
         agent.phase = Phase::Resting;
+        self.answered(end, "the agent's answer ended", now);
+        if self.stage == Stage::Rest {
+            self.send(None, now);
+        }
+    }
+
+    /// Nothing is added to the answer any more; the host sees what there is of it.
+    fn answered(&mut self, end: &AgentEnd, reason: &str, now: Instant) {
+        let Some(agent) = &mut self.agent else { return };
         if let Some(live) = &mut agent.live {
             if let AgentEnd::Finished(Some(text)) = end
                 && !live.spoke
@@ -132,10 +135,30 @@ impl State {
             live.queue.end();
             self.end_display(end, now);
             // Whoever called the host's tools is gone.
-            self.reject_calls("the agent's answer ended", now);
+            self.reject_calls(reason, now);
         }
+    }
+
+    /// The connection to the agent is dead. An answer that it ended before, and one that is looked at now, are shown as
+    /// far as they came.
+    fn agent_died(&mut self, now: Instant) {
+        const LOST: &str = "the connection to the agent is lost";
         if self.stage == Stage::Rest {
-            self.send(None, now);
+            return self.send(Some(LOST), now);
+        }
+        let is_served = self.served().is_some();
+        let live = self.agent.as_ref().and_then(|agent| agent.live.as_ref());
+        let has_ended = live.is_some_and(|live| live.end.is_some());
+        if live.is_none() || !(is_served || has_ended) {
+            self.fail_turn(LOST);
+            return self.let_go(LOST, now);
+        }
+        if !has_ended {
+            self.answered(&AgentEnd::Failed(AgentFailure::new(LOST)), LOST, now);
+        }
+        if let Some(agent) = &mut self.agent {
+            agent.phase = Phase::Resting;
+            agent.retired = true;
         }
     }
 
@@ -148,7 +171,13 @@ impl State {
             else {
                 return;
             };
-            if turn.is_given_up() || self.stage == Stage::Rest {
+            if turn.is_given_up() {
+                return;
+            }
+            if self.stage == Stage::Rest {
+                if self.agent.is_none() {
+                    self.send(None, now);
+                }
                 return;
             }
             let Some(agent) = &mut self.agent else { return };
@@ -232,7 +261,9 @@ impl State {
         let Some(agent) = &mut self.agent else { return };
         let Some(live) = agent.live.take() else { return };
         let failed = match live.end {
-            Some(End::Failed(failure)) => Some(StopReason::Error(failure.message)),
+            Some(End::Failed(failure)) => {
+                Some(StopReason::Error(Scrubber::new().scrub(&failure.message).into_owned()))
+            }
             Some(End::Cancelled) => Some(StopReason::Aborted("the agent was stopped".to_owned())),
             Some(End::Finished) | None => None,
         };

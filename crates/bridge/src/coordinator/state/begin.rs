@@ -19,6 +19,9 @@ use crate::host_port::StopReason;
 /// How long an answer may go on when the user said something meanwhile.
 const STEERING: Duration = Duration::from_secs(10);
 
+/// What calls are told whose results a host leaves out when it brings those of others.
+const WITHOUT: &str = "the host went on without a result of this call";
+
 impl State {
     /// Takes up the next turn that waits. `false`: there is none.
     pub(super) fn next_turn(&mut self, now: Instant) -> bool {
@@ -68,6 +71,12 @@ impl State {
         for (id, result) in tail.results {
             self.yields |= settle(agent.run.as_ref(), live, &id, result);
         }
+        // The host went on without the results of the others, which no later turn brings.
+        for id in live.outstanding.drain().filter(|id| live.handed.contains(id)) {
+            if let Some(run) = &agent.run {
+                run.abort(&id, WITHOUT);
+            }
+        }
         if tail.steering {
             self.stage = Stage::Steering(now + STEERING);
         }
@@ -76,7 +85,10 @@ impl State {
     /// Hands the turn to an agent as a prompt, to a new one if there is a reason for that.
     pub(super) fn send(&mut self, anew: Option<&str>, now: Instant) {
         let Some(turn) = &self.active else { return };
-        let composed = self.compose(&turn.request);
+        let Some(composed) = self.compose(&turn.request) else {
+            self.let_go("the host failed to say which tools it has", now);
+            return self.fail_turn("the host failed to say which tools it has");
+        };
         let step =
             self.agent.as_ref().map(|agent| agent.continuity.decide(&composed.situation(&turn.request), now));
         let decided = step.as_ref().and_then(|step| match &step.decision {
@@ -95,24 +107,33 @@ impl State {
                 }
             }
         });
-        match (reason, step, self.agent.as_ref().map(|agent| &agent.phase)) {
-            (None, Some(_), Some(Phase::Stopping(_))) => self.stage = Stage::Rest,
-            (None, Some(step), Some(_)) => self.send_to_pooled(&composed, step),
-            (reason, _, _) => {
-                if let Some(reason) = reason {
-                    self.let_go(&reason, now);
-                }
-                self.send_to_new(&composed, now);
+        if let (None, Some(step)) = (&reason, step) {
+            if self.agent.as_ref().is_some_and(|agent| matches!(agent.phase, Phase::Stopping(_))) {
+                return self.rest();
             }
+            if self.send_to_pooled(&composed, step) {
+                return;
+            }
+        }
+        self.let_go(reason.as_deref().unwrap_or("the agent takes no orders"), now);
+        self.send_to_new(&composed, now);
+    }
+
+    /// Waits for an agent that stops.
+    fn rest(&mut self) {
+        self.stage = Stage::Rest;
+        if let Some(agent) = &mut self.agent {
+            agent.idle.lease();
         }
     }
 
-    fn send_to_pooled(&mut self, composed: &Composed, step: Step) {
-        let Some(turn) = &self.active else { return };
+    /// `false`: the agent takes no orders.
+    fn send_to_pooled(&mut self, composed: &Composed, step: Step) -> bool {
+        let Some(turn) = &self.active else { return true };
         let prompt = composed.prompt(&self.making.profile, &turn.request, &step.decision);
         let live = self.new_live(turn);
         let inbox = Arc::clone(&self.making.inbox);
-        let Some(agent) = &mut self.agent else { return };
+        let Some(agent) = &mut self.agent else { return false };
         self.stage = Stage::Answer;
         agent.idle.lease();
         agent.live = Some(live);
@@ -120,9 +141,7 @@ impl State {
             run.bind(inbox.sink(agent.number));
         }
         agent.phase = Phase::Sending(step);
-        if !agent.reins.order(Order::Send(prompt)) {
-            self.lost();
-        }
+        agent.reins.order(Order::Send(prompt))
     }
 
     fn send_to_new(&mut self, composed: &Composed, now: Instant) {

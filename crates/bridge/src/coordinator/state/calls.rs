@@ -12,11 +12,27 @@ use crate::live::LiveItem;
 impl State {
     /// Calls that came, and calls that are given up, of any agent of this session.
     pub(super) fn calls(&mut self, events: VecDeque<(u64, CallEvent)>, now: Instant) {
+        let mut cancelled = false;
         for (number, event) in events {
             match event {
                 CallEvent::Started(call) => self.call_started(number, call, now),
-                CallEvent::Cancelled(id, reason) => self.call_cancelled(number, &id, &reason),
+                CallEvent::Cancelled(id, reason) => {
+                    cancelled = true;
+                    self.call_cancelled(number, &id, &reason);
+                }
             }
+        }
+        if cancelled {
+            self.forget_stale();
+        }
+    }
+
+    /// What a client asked for and gave up again is not kept until the host asks for it.
+    fn forget_stale(&mut self) {
+        let Some(agent) = &mut self.agent else { return };
+        if let Some(live) = &mut agent.live {
+            let run = agent.run.as_ref();
+            live.queue.forget_stale(|id| run.is_some_and(|run| run.admit(id).is_ok()));
         }
     }
 

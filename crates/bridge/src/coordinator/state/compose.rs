@@ -1,5 +1,6 @@
 //! Owns what a prompt and an agent are made of: the surface of this moment, the key, the texts. It decides nothing.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::State;
@@ -25,11 +26,13 @@ pub(super) struct Composed {
 }
 
 impl State {
-    /// Looks at the host's registry as it is now.
-    pub(super) fn compose(&self, request: &TurnRequest) -> Composed {
+    /// Looks at the host's registry as it is now. `None`: the host, or the maker of agents, panicked.
+    pub(super) fn compose(&self, request: &TurnRequest) -> Option<Composed> {
+        let ask = AssertUnwindSafe(|| (self.making.host.tools(), (self.identity)()));
+        let (tools, identity) = catch_unwind(ask).ok()?;
         let (profile, settings) = (&self.making.profile, &self.making.settings);
         let surface = settings.surface(self.making.own_display_tool);
-        let snapshot = Arc::new(Snapshot::take(profile, &surface, &self.making.host.tools()));
+        let snapshot = Arc::new(Snapshot::take(profile, &surface, &tools));
         let setting_sources = sources(request, settings);
         let key = PoolKey {
             session: self.making.scope.to_string(),
@@ -39,7 +42,7 @@ impl State {
             auto_review: settings.local.auto_review,
             sandbox: settings.local.sandbox,
             transport: if is_http1(settings) { "http1" } else { "default" }.to_owned(),
-            api_key: (self.identity)(),
+            api_key: identity,
             surface: snapshot.signature().to_owned(),
         };
         let catalogue = self.catalogue(request, &snapshot);
@@ -54,7 +57,7 @@ impl State {
             .tools
             .manifest
             .then(|| manifest(profile, &snapshot, &ManifestOptions { in_prompt: true }));
-        Composed { snapshot, key, catalogue, system, manifest }
+        Some(Composed { snapshot, key, catalogue, system, manifest })
     }
 }
 

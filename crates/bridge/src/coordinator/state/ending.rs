@@ -92,19 +92,6 @@ impl State {
         }
     }
 
-    /// The connection to the agent is dead.
-    pub(super) fn agent_died(&mut self, now: Instant) {
-        let lost = "the connection to the agent is lost";
-        if self.stage == Stage::Rest {
-            return self.send(Some(lost), now);
-        }
-        self.last_traces(RunEnd::Failed);
-        if let Some(turn) = &mut self.active {
-            turn.end(StopReason::Error(lost.to_owned()));
-        }
-        self.let_go(lost, now);
-    }
-
     /// The end of the session: everything that waits hears of it, in this order: calls, turns, agent.
     pub(super) fn close(&mut self, reason: &str, now: Instant) {
         if std::mem::replace(&mut self.closed, true) {

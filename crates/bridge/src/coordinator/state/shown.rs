@@ -29,6 +29,9 @@ impl Pooled {
 impl State {
     pub(super) fn new_replay(&self, request: &TurnRequest) -> Replay {
         let mut replay = Replay::new(self.replay_context(request), Scrubber::new(), Arc::new(Disk));
+        for secret in (self.secrets)() {
+            replay.scrubber().add(&secret);
+        }
         // Bridge calls have their own endpoint, which no text may show, also one that an agent keeps from an earlier turn.
         if let Some(run) = self.agent.as_ref().and_then(|agent| agent.run.as_ref()) {
             replay.scrubber().add(&run.server().url);

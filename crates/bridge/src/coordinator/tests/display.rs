@@ -14,7 +14,7 @@ fn rig() -> Rig {
     Rig::of(SessionOptions { host_mode: Some(HostMode::Tui), ..options() })
 }
 
-fn activity(id: &str, kind: &str, args: &str, result: Option<&str>) -> ToolActivity {
+pub(super) fn activity(id: &str, kind: &str, args: &str, result: Option<&str>) -> ToolActivity {
     let json = |text: &str| RawJson::new(text.as_bytes().to_vec()).unwrap();
     let status = if result.is_some() { ToolStatus::Completed } else { ToolStatus::Running };
     ToolActivity {
@@ -173,4 +173,17 @@ async fn a_local_file_is_shown_where_the_agent_said_nothing_of_its_content() {
     assert_eq!(shown.matches("in the file").count(), 1, "{shown}");
     assert_eq!(shown.matches("reported no content]\n").count(), 3, "{shown}");
     assert!(!shown.contains("another"), "{shown}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_key_that_the_agent_is_made_with_is_in_no_text() {
+    let mut rig = rig();
+    let (turn, agent) = ask(&mut rig).await;
+    let result = r#"{"status":"success","value":{"stdout":"it is the key in use, as of now"}}"#;
+    let echo = activity("a1", "grep", r#"{"pattern":"the key in use"}"#, Some(result));
+    agent.tell(AgentEvent::Tool(AgentToolEvent::Completed(echo))).await;
+    agent.text("Done.").await;
+    agent.finish().await;
+    let shown = thinking(&turn.message().await);
+    assert!(shown.contains("[redacted]") && !shown.contains("the key in use"), "{shown}");
 }

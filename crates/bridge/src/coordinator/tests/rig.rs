@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use toolway_secret::Secret;
 use toolway_wire::Id;
 
+use super::faults::{At, Faults};
 use crate::agent_port::{
     Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt,
 };
@@ -30,10 +32,13 @@ pub(super) struct Host {
     pub(super) tools: Mutex<HostTools>,
     pub(super) aborted: Mutex<Vec<(CallId, String)>>,
     pub(super) panics: AtomicBool,
+    pub(super) tools_panic: AtomicBool,
+    pub(super) notices: Mutex<Vec<String>>,
 }
 
 impl HostPort for Host {
     fn tools(&self) -> HostTools {
+        assert!(!self.tools_panic.load(Ordering::SeqCst), "the host's registry fails");
         self.tools.lock().unwrap().clone()
     }
 
@@ -46,7 +51,10 @@ impl HostPort for Host {
 
     fn append_entry(&self, _kind: &str, _data: RawJson) {}
 
-    fn notify(&self, _level: NoticeLevel, _text: &str) {}
+    fn notify(&self, _level: NoticeLevel, text: &str) {
+        self.notices.lock().unwrap().push(text.to_owned());
+        assert!(!self.panics.load(Ordering::SeqCst), "the host's notice fails");
+    }
 }
 
 impl Host {
@@ -75,6 +83,7 @@ pub(super) struct Port {
     pub(super) count: Arc<AtomicUsize>,
     pub(super) refuses: Arc<AtomicBool>,
     pub(super) hangs: Arc<AtomicBool>,
+    faults: Arc<Faults>,
 }
 
 /// The strings of an agent.
@@ -121,6 +130,7 @@ pub(super) struct Doll {
     cancelled: Arc<AtomicUsize>,
     disposed: CancellationToken,
     refuses: Arc<AtomicBool>,
+    faults: Arc<Faults>,
 }
 
 impl AgentPort for Port {
@@ -128,6 +138,7 @@ impl AgentPort for Port {
 
     async fn create(&self, options: AgentOptions) -> Result<Doll, AgentFailure> {
         self.count.fetch_add(1, Ordering::SeqCst);
+        self.faults.meet(At::Create).await;
         if self.hangs.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }
@@ -143,7 +154,12 @@ impl AgentPort for Port {
         };
         self.made.send(puppet).await.ok();
         let refuses = Arc::clone(&self.refuses);
-        Ok(Doll { prompts, events: tokio::sync::Mutex::new(told), cancelled, disposed, refuses })
+        let faults = Arc::clone(&self.faults);
+        Ok(Doll { prompts, events: tokio::sync::Mutex::new(told), cancelled, disposed, refuses, faults })
+    }
+
+    fn secrets(&self) -> Vec<Secret> {
+        vec![Secret::new("the key in use")]
     }
 
     fn identity(&self) -> Option<Digest> {
@@ -153,6 +169,7 @@ impl AgentPort for Port {
 
 impl Agent for Doll {
     async fn send(&self, prompt: AgentPrompt) -> Result<(), AgentFailure> {
+        self.faults.meet(At::Send).await;
         if self.refuses.load(Ordering::SeqCst) {
             return Err(AgentFailure::new("not now"));
         }
@@ -160,14 +177,24 @@ impl Agent for Doll {
     }
 
     async fn next(&self) -> Option<AgentEvent> {
-        self.events.lock().await.recv().await
+        let event = self.events.lock().await.recv().await;
+        self.faults.meet(At::Next).await;
+        event
     }
 
     async fn cancel(&self) {
         self.cancelled.fetch_add(1, Ordering::SeqCst);
+        self.faults.meet(At::Cancel).await;
+    }
+
+    async fn reload(&self) -> Result<(), AgentFailure> {
+        self.faults.reloads.fetch_add(1, Ordering::SeqCst);
+        self.faults.meet(At::Reload).await;
+        self.faults.reload_fails.lock().unwrap().clone().map_or(Ok(()), |why| Err(AgentFailure::new(why)))
     }
 
     async fn dispose(self) {
+        self.faults.meet(At::Dispose).await;
         self.disposed.cancel();
     }
 }
@@ -182,6 +209,7 @@ pub(super) struct Rig {
     pub(super) count: Arc<AtomicUsize>,
     pub(super) refuses: Arc<AtomicBool>,
     pub(super) hangs: Arc<AtomicBool>,
+    pub(super) faults: Arc<Faults>,
     pub(super) abort: CancellationToken,
     pub(super) messages: Vec<Message>,
     pub(super) system: String,
@@ -209,11 +237,13 @@ impl Rig {
         let (made, agents) = mpsc::channel(16);
         let (count, refuses, hangs): (Arc<AtomicUsize>, Arc<AtomicBool>, Arc<AtomicBool>) =
             Default::default();
+        let faults = Arc::new(Faults::default());
         let port = Port {
             made,
             count: Arc::clone(&count),
             refuses: Arc::clone(&refuses),
             hangs: Arc::clone(&hangs),
+            faults: Arc::clone(&faults),
         };
         let coordinator = Coordinator::new(port);
         let session = coordinator.open(Arc::clone(&host) as Arc<dyn HostPort>, options).unwrap();
@@ -225,6 +255,7 @@ impl Rig {
             count,
             refuses,
             hangs,
+            faults,
             abort: CancellationToken::new(),
             messages: Vec::new(),
             system: "be good".to_owned(),
@@ -234,18 +265,8 @@ impl Rig {
 
     pub(super) fn request(&self) -> TurnRequest {
         TurnRequest {
-            messages: self.messages.clone(),
             system: HostSystem::Text(self.system.clone()),
-            instruction_files: Vec::new(),
-            skills: SkillList::default(),
-            context_tools: Vec::new(),
-            wrappers: Vec::new(),
-            mode: AgentMode::Agent,
-            model: "auto".to_owned(),
-            cwd: PathBuf::from("/project"),
-            setting_sources: None,
-            budget_tokens: None,
-            abort: self.abort.clone(),
+            ..request_of(self.messages.clone(), self.abort.clone())
         }
     }
 
@@ -312,6 +333,23 @@ impl Rig {
 
     pub(super) fn made(&self) -> usize {
         self.count.load(Ordering::SeqCst)
+    }
+}
+
+pub(super) fn request_of(messages: Vec<Message>, abort: CancellationToken) -> TurnRequest {
+    TurnRequest {
+        messages,
+        system: HostSystem::Text("be good".to_owned()),
+        instruction_files: Vec::new(),
+        skills: SkillList::default(),
+        context_tools: Vec::new(),
+        wrappers: Vec::new(),
+        mode: AgentMode::Agent,
+        model: "auto".to_owned(),
+        cwd: PathBuf::from("/project"),
+        setting_sources: None,
+        budget_tokens: None,
+        abort,
     }
 }
 

@@ -17,17 +17,23 @@ impl Serialize for Message {
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = RawJson::deserialize(deserializer)?;
-        let read: Read = serde_json::from_slice(raw.bytes()).map_err(serde::de::Error::custom)?;
+        let read: Read = serde_json::from_slice(raw.bytes()).map_err(|error| wrong(&error))?;
         let result = read.content.clone().filter(|_| read.role == "toolResult");
-        let body = read.body().map_err(serde::de::Error::custom)?;
+        let body = read.body().map_err(|error| wrong(&error))?;
         Ok(Self { body, digest: Digest::of(raw.bytes()), result })
     }
+}
+
+/// What is wrong with a message; where it is, the reader of the whole knows.
+fn wrong<E: serde::de::Error>(error: &serde_json::Error) -> E {
+    let text = error.to_string();
+    E::custom(text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what))
 }
 
 /// Every member of every role, as it is read: looked into only where the role has it, because the same name may stand for
 /// something else in a role that is not known here.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "a message")]
 struct Read {
     role: String,
     content: Option<RawJson>,
@@ -109,7 +115,7 @@ fn first_byte(json: &RawJson) -> u8 {
 
 /// Every member of every block, as it is read.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "a content block")]
 struct ReadBlock {
     r#type: Option<String>,
     text: Option<RawJson>,

@@ -71,3 +71,47 @@ async fn half_characters_in_the_texts_of_a_host_stop_no_prompt() {
     let text = answer["result"]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
     assert!(text.contains("be  kind") && text.contains("cut  here"), "{text}");
 }
+
+#[tokio::test]
+async fn a_message_that_is_none_is_told_in_words_of_the_protocol() {
+    let mut desk = Desk::new(&["a"]).await;
+    for (messages, text) in [
+        (json!([{"role": "user"}, 5]), "params.messages: invalid type: integer `5`, expected a message"),
+        (json!([{"role": 1}]), "params.messages: invalid type: integer `1`, expected a string"),
+        (json!([{"content": "a"}]), "params.messages: missing field `role`"),
+    ] {
+        let error = desk.ask("prompt/next", json!({ "messages": messages })).await;
+        assert_eq!(error["message"], text);
+    }
+}
+
+#[tokio::test]
+async fn only_a_host_without_a_tool_of_its_name_has_nothing_behind_the_display_tool() {
+    let mut desk = Desk::new(&["agent"]).await;
+    let take = json!({"id": "call_1", "tool": "agent"});
+    assert_eq!(desk.ask("replay/take", take.clone()).await["recorded"], false, "a real tool of the host");
+    let own = json!({"tools": [{"name": "agent"}], "ownDisplayTool": true});
+    for tools in [own, json!({"tools": []})] {
+        desk.ask("tools/declare", tools).await;
+        assert_eq!(desk.ask("replay/take", take.clone()).await["data"]["kind"], "record");
+    }
+    desk.ask("tools/declare", json!({"tools": [{"name": "agent"}]})).await;
+    let replay = json!({"id": "toolway-replay-1", "tool": "agent"});
+    assert_eq!(desk.ask("replay/take", replay).await["data"]["kind"], "record");
+}
+
+#[tokio::test]
+async fn a_secret_that_the_host_names_is_in_nothing_that_is_shown() {
+    let mut desk = Desk::new(&["a"]).await;
+    let begin = json!({"secrets": ["correct horse"]});
+    desk.ask("display/begin", begin.clone()).await;
+    let result = json!({"status": "success", "value": {"stdout": "it is correct horse", "exitCode": 0}});
+    let call = json!({"type": "shell", "args": {"command": "echo correct horse"}, "result": result});
+    let event = json!({"type": "tool-call-completed", "callId": "c", "toolCall": call});
+    let line = request(500, "display/tool", &json!({ "event": event }));
+    desk.connection.on_line(line, Instant::now());
+    let shown = desk.lines().remove(0).to_string();
+    assert!(shown.contains("[redacted]") && !shown.contains("horse"), "{shown}");
+    let params: crate::protocol::requests::BeginDisplay = serde_json::from_value(begin).unwrap();
+    assert!(!format!("{params:?}").contains("horse"));
+}

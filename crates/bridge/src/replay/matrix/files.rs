@@ -33,10 +33,12 @@ impl Matrix<'_> {
         let reported = call.outcome.text_of(&CONTENT).map(|text| (text.to_owned(), "", true));
         let local = || {
             let (text, whole) = preview::text(self.files, self.cwd, Self::unreported(call)?)?;
-            // The agent read from that line on.
-            let before = text.split_inclusive('\n').take(start(call) - 1).map(str::len).sum();
-            let text = text.get(before..).filter(|text| before == 0 || !text.is_empty())?;
-            Some((text.to_owned(), "[local preview: the agent reported no content]\n", whole))
+            // What the agent read: from that line on, so many.
+            let most = lenient::count(&call.args, &["limit"]).filter(|limit| *limit > 0);
+            let (from, most) = (start(call) - 1, most.unwrap_or(usize::MAX));
+            let part: String = text.split_inclusive('\n').skip(from).take(most).collect();
+            let is_read = !part.is_empty() || from == 0;
+            is_read.then_some((part, "[local preview: the agent reported no content]\n", whole))
         };
         let Some((content, note, whole)) = reported.or_else(local) else {
             let text = "[the agent reported no content]".to_owned();

@@ -97,6 +97,10 @@ fn a_read_without_content_shows_a_labelled_local_preview() {
         made_with("read", args, ok(json!({})), &lines, presentation, &Profile::PI).card.text()
     };
     assert!(part(2).ends_with("content]\ntwo\nthree") && part(0).ends_with("content]\none\ntwo\nthree"));
+    let args = json!({"path": "/w/a.txt", "offset": 2, "limit": 1});
+    let presentation = TaskPresentation::default();
+    let one = made_with("read", args, ok(json!({})), &lines, presentation, &Profile::PI).card.text();
+    assert!(one.ends_with("content]\ntwo"), "{one}");
     assert_eq!(part(9), "[the agent reported no content]", "the file has no such line");
     let text = card("read", json!({"path": "/w/.env"}), ok(json!({}))).text();
     assert_eq!(text, "[the agent reported no content]");

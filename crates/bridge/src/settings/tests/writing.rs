@@ -125,6 +125,21 @@ async fn statement_49_what_nobody_knows_survives_byte_for_byte() {
 }
 
 #[tokio::test]
+async fn ends_of_lines_and_the_mark_before_the_text_stay() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("s.json");
+    let before =
+        "\u{feff}{\r\n  \"mine\": [1,\r\n 2],\r\n  \"tools\": {\r\n    \"manifest\": true\r\n  }\r\n}\r\n";
+    fs::write(&path, before).unwrap();
+    write(&path, &[set("tools.manifest", "false"), set("local.sandbox", "true")]).await;
+    let expected = before
+        .replace("true\r\n  }\r\n", "false\r\n  },\r\n  \"local\": {\r\n    \"sandbox\": true\r\n  }\r\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+    write(&path, &[set("tools.manifest", "false")]).await;
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+}
+
+#[tokio::test]
 async fn statement_49_a_malformed_file_is_an_error_and_stays() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("s.json");
