@@ -80,7 +80,9 @@ fn a_host_that_stops_reading_keeps_no_signal_waiting() -> Result<()> {
     host.client.settle(Duration::from_secs(20))?;
     host.client.signal(Signal::TERM)?;
     for pending in pending {
-        pending.answer()?.error()?;
+        // One that comes in after the signal finds the run over.
+        let answer = pending.answer()?;
+        assert!(answer.status == 410 || answer.error().is_ok(), "{answer:?}");
     }
     assert_eq!(host.wait_exit()?.code(), Some(143));
     Ok(())
