@@ -77,13 +77,13 @@ fn a_host_that_stops_reading_keeps_no_signal_waiting() -> Result<()> {
     host.client.stop_reading();
     let large = json!({"text": "x".repeat(1 << 20)});
     let pending: Vec<_> = (1..=4).map(|n| agent.call_later(n, "host__slow", &large)).collect();
+    // One more line is read: from here on at least one call is open, and the others fill the pipe.
+    host.call()?;
     host.client.settle(Duration::from_secs(20))?;
     host.client.signal(Signal::TERM)?;
-    for pending in pending {
-        // One that comes in after the signal finds the run over.
-        let answer = pending.answer()?;
-        assert!(answer.status == 410 || answer.error().is_ok(), "{answer:?}");
-    }
+    // One that was still on its way finds the run over, or the port closed.
+    let answers = pending.into_iter().filter_map(|pending| pending.answer().ok());
+    assert_ne!(answers.filter(|answer| answer.error().is_ok()).count(), 0);
     assert_eq!(host.wait_exit()?.code(), Some(143));
     Ok(())
 }
