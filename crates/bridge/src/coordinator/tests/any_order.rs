@@ -354,8 +354,10 @@ impl World {
                 }
                 self.rest();
             }
-            22 if arg < 80 => {
-                if let Some(asked) = self.turns.get(pick(self.turns.len())) {
+            22 | 35 if arg < 160 => {
+                let last = self.turns.len().saturating_sub(1);
+                let which = if arg.is_multiple_of(3) { pick(self.turns.len()) } else { last };
+                if let Some(asked) = self.turns.get(which) {
                     asked.abort.cancel();
                 }
                 self.rest();
@@ -386,7 +388,7 @@ impl World {
                 self.handle(Event::Host(event));
             }
             34 => self.obey(),
-            35.. => self.natural(number, arg).await,
+            36.. => self.natural(number, arg).await,
             _ => {}
         }
         self.hear();
