@@ -23,6 +23,12 @@ pub trait AgentPort: Send + Sync + 'static {
     /// The digest of the credentials that agents are made with now, if there are any. Agents made with others are not
     /// used again.
     fn identity(&self) -> Option<Digest>;
+
+    /// These credentials themselves, and whatever else no text that is shown may repeat. Well-known shapes of keys are taken
+    /// out of texts without being named here.
+    fn secrets(&self) -> Vec<Secret> {
+        Vec::new()
+    }
 }
 
 /// One agent: it is sent prompts, one at a time, and tells what it does. Implemented beside [`AgentPort`]; called by one

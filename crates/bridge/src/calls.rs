@@ -278,6 +278,11 @@ impl<W> Calls<W> {
         None
     }
 
+    /// The client made a request that is no call.
+    pub(crate) fn other_request(&mut self, origin: Origin) {
+        self.seen.other(origin);
+    }
+
     /// Every call is given up.
     pub(crate) fn cancel_all(&mut self, reason: &str) -> Vec<Ended<W>> {
         self.cancel_where(reason, |_| true)

@@ -192,8 +192,9 @@ impl<P: AgentPort> Coordinator<P> {
             drivers.spawn(driver.run(snapshot, options));
             reins
         };
-        let port = Arc::clone(&self.port);
-        let state = State::new(making, Box::new(start), Box::new(move || port.identity()));
+        let (port, keys) = (Arc::clone(&self.port), Arc::clone(&self.port));
+        let identity = Box::new(move || port.identity());
+        let state = State::new(making, Box::new(start), identity, Box::new(move || keys.secrets()));
         self.tasks.spawn(
             Task { state, commands, told, inbox, agents, bridge, gate, over: over.drop_guard() }.run(),
         );

@@ -40,7 +40,7 @@ pub enum BridgeError {
         /// What the system says.
         source: io::Error,
     },
-    /// A setting that nobody would read: its key and why.
-    #[error("no such setting: {0}")]
+    /// A change of the settings that reading would leave out: its key and why.
+    #[error("the setting cannot be written: {0}")]
     SettingRefused(String),
 }

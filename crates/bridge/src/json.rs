@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -32,6 +33,15 @@ impl RawJson {
         Self(flat.collect::<Vec<u8>>().into())
     }
 
+    /// The same with whole characters alone.
+    pub(crate) fn with_whole_characters(self) -> Self {
+        if memchr::memmem::find(&self.0, b"\\u").is_none() {
+            return self;
+        }
+        let mut bytes = self.0.to_vec();
+        if mend_halves(&mut bytes) { Self(bytes.into()) } else { self }
+    }
+
     /// A value that was built here.
     pub fn of(value: &serde_json::Value) -> Self {
         Self(value.to_string().into())
@@ -49,13 +59,59 @@ impl RawJson {
 
     /// The value as a tree, for those who look inside. Numbers beyond 64 bits are rounded in it.
     pub fn tree(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.0).unwrap_or_default()
+        self.read().unwrap_or_default()
+    }
+
+    /// The value as a type. Lone surrogates, which hosts in some languages write when they cut a text and which no text
+    /// here can hold, are left out.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.0).or_else(|error| match without_lone_surrogates(&self.0) {
+            Some(mended) => serde_json::from_slice(&mended).map_err(|_| error),
+            None => Err(error),
+        })
     }
 
     /// Its first byte decides: the value is an object.
     pub fn is_object(&self) -> bool {
         self.0.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
     }
+}
+
+/// Replaces escapes of half a character, which many readers refuse together with all that stands around them. They are as
+/// long as what replaces them, so that nothing else moves. Gives whether there was one.
+pub(crate) fn mend_halves(json: &mut [u8]) -> bool {
+    let mut mended = false;
+    let mut from = 0;
+    while let Some((at, half)) = next_half(json, &mut from) {
+        if let Some(digits) = json.get_mut(at + 2..at + 6).filter(|_| half) {
+            digits.copy_from_slice(b"fffd");
+            mended = true;
+        }
+    }
+    mended
+}
+
+/// The next escape of a surrogate, and whether it stands alone; the search goes on at `from`.
+fn next_half(json: &[u8], from: &mut usize) -> Option<(usize, bool)> {
+    loop {
+        let at = *from + memchr::memmem::find(json.get(*from..)?, b"\\u")?;
+        let before = json.get(..at)?.iter().rev().take_while(|byte| **byte == b'\\').count();
+        *from = at + 2;
+        if before % 2 == 1 {
+            // The backslash is itself escaped.
+            continue;
+        }
+        let Some(unit @ 0xd800..=0xdfff) = unit(json, at) else { continue };
+        let is_pair = unit < 0xdc00 && matches!(self::unit(json, at + 6), Some(0xdc00..=0xdfff));
+        *from = at + if is_pair { 12 } else { 6 };
+        return Some((at, !is_pair));
+    }
+}
+
+/// The number in an escape that begins there.
+fn unit(json: &[u8], at: usize) -> Option<u16> {
+    let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 impl fmt::Debug for RawJson {
@@ -79,6 +135,36 @@ impl<'de> Deserialize<'de> for RawJson {
     }
 }
 
+/// A JSON text without its lone surrogates; `None` if it has none.
+fn without_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
+    memchr::memmem::find(bytes, b"\\u")?;
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let length = match (byte, bytes.get(at + 1)) {
+            (b'\\', Some(b'u')) => match (escape(bytes, at), escape(bytes, at + 6)) {
+                (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+                (Some(0xD800..=0xDFFF), _) => {
+                    at += 6;
+                    continue;
+                }
+                _ => 6,
+            },
+            (b'\\', _) => 2,
+            _ => 1,
+        };
+        out.extend_from_slice(bytes.get(at..bytes.len().min(at + length)).unwrap_or_default());
+        at += length;
+    }
+    (out.len() < bytes.len()).then_some(out)
+}
+
+/// The code of the escape `\uXXXX` that begins there.
+fn escape(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,9 +181,42 @@ mod tests {
     }
 
     #[test]
+    fn half_characters_are_replaced_and_nothing_else_moves() {
+        for (json, mended) in [
+            (r#""\ud83d""#, r#""\ufffd""#),
+            (r#""\ude00 \uD83D x""#, r#""\ufffd \ufffd x""#),
+            (r#""\ud83d\ude00 \u00e9""#, r#""\ud83d\ude00 \u00e9""#),
+            (r#""\ud83d\ud83d\ude00\ude00""#, r#""\ufffd\ud83d\ude00\ufffd""#),
+            (r#""\\ud83d \\\ud83d""#, r#""\\ud83d \\\ufffd""#),
+            (r#"{"\ud83d":["\udfff\n",1e999]}"#, r#"{"\ufffd":["\ufffd\n",1e999]}"#),
+            (r#""\ud83dx\u0020""#, r#""\ufffdx\u0020""#),
+            ("[]", "[]"),
+        ] {
+            let raw = RawJson::new(json).unwrap();
+            assert_eq!(raw.clone().with_whole_characters().text(), mended, "{json}");
+            let mut bytes = json.as_bytes().to_vec();
+            assert_eq!(mend_halves(&mut bytes), json != mended, "{json}");
+            if json != mended {
+                assert!(
+                    serde_json::from_slice::<serde_json::Value>(&bytes).is_ok() || json.contains("1e999")
+                );
+            }
+        }
+        for broken in [r"\u", r"\ud8", r"\ud83d\u", r"\ud83d\udc", "\\"] {
+            mend_halves(&mut broken.as_bytes().to_vec());
+        }
+    }
+
+    #[test]
     fn line_breaks_between_tokens_go_and_bad_bytes_are_refused() {
         assert_eq!(RawJson::new("{\n\"a\":1\r\n}").unwrap().text(), "{ \"a\":1  }");
         assert!(RawJson::new("{\"a\":}").is_err());
         assert!(RawJson::new("1 2").is_err());
+    }
+
+    #[test]
+    fn lone_surrogates_go_and_pairs_stay() {
+        let json = RawJson::new(r#"{"a":"x\ud83d y\udc00","b":"\ud83d\ude00","c":"\\ud800","n":1}"#).unwrap();
+        assert_eq!(json.tree(), serde_json::json!({"a": "x y", "b": "😀", "c": "\\ud800", "n": 1}));
     }
 }

@@ -60,8 +60,8 @@ pub use protocol::{HostEnding, HostProtocolConfig, PROTOCOL_VERSION, host_protoc
 pub use registry::{Bridge, BridgeConfig};
 pub use replay::{
     Activity, AgentToolEvent, Card, CardBlock, Details, Disk, OutputStream, PreviewFiles, Records, Refusal,
-    Replay, ReplayContext, ReplayOutput, Replayed, Route, RunEnd, ToolActivity, ToolStatus, Trace, TraceKind,
-    WrapperMoment, WrapperPlan, WrapperSurroundings, Wrappers, final_answer, replayed_turn,
+    Replay, ReplayContext, ReplayOutput, Replayed, Route, RunEnd, Sight, ToolActivity, ToolStatus, Trace,
+    TraceKind, Wish, WrapperMoment, WrapperPlan, WrapperSurroundings, Wrappers, final_answer, replayed_turn,
     wrapper_definition,
 };
 pub use report::{ReportInput, ReportedRun, report};

@@ -139,9 +139,9 @@ pub(crate) fn hex(digest: &[u8], bytes: usize) -> String {
     })
 }
 
-/// A name that somebody else wrote, for texts that people and models read: one line, at most 80 characters of it.
+/// A name that somebody else wrote, for texts that people and models read: one line, at most 128 characters of it.
 pub(crate) fn quoted(name: &str) -> String {
-    const SHOWN: usize = 80;
+    const SHOWN: usize = 128;
     match name.char_indices().nth(SHOWN) {
         None => format!("{name:?}"),
         Some((place, _)) => format!("{:?}...", name.get(..place).unwrap_or_default()),

@@ -23,7 +23,7 @@ mod wrappers;
 pub use activity::{AgentToolEvent, OutputStream, ToolActivity, ToolStatus};
 pub use card::{Activity, Card, CardBlock, Details};
 pub use incomplete::RunEnd;
-pub use preview::{Disk, PreviewFiles};
+pub use preview::{Disk, PreviewFiles, Sight, Wish};
 pub use records::{Records, Refusal, Replayed};
 pub use routing::{ReplayContext, Route};
 pub use stage::{Replay, ReplayOutput};

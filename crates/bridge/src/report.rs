@@ -12,6 +12,8 @@ use crate::snapshot::Snapshot;
 
 /// Rows of one table.
 const MOST_ROWS: usize = 200;
+/// Names in the line of setting sources.
+const MOST_SOURCES: usize = 50;
 /// Diagnostics, the last ones.
 const MOST_DIAGNOSTICS: usize = 20;
 /// Characters of one line that came from elsewhere.
@@ -71,7 +73,12 @@ fn head(text: &mut String, input: &ReportInput<'_>) -> std::fmt::Result {
     let switch = |is_on: bool| if is_on { "enabled" } else { "disabled" };
     let sources = match settings.local.setting_sources.as_slice() {
         [] => "none".to_owned(),
-        sources => sources.iter().map(|source| line(source)).collect::<Vec<_>>().join(", "),
+        sources => {
+            let shown = sources.iter().take(MOST_SOURCES).map(|source| line(source));
+            let more = sources.len().saturating_sub(MOST_SOURCES);
+            let more = (more > 0).then(|| format!("and {more} more"));
+            shown.chain(more).collect::<Vec<_>>().join(", ")
+        }
     };
     writeln!(text, "Tool surfaces of the current session ({})", input.profile.debug_command)?;
     writeln!(text, "tools.bridge.enabled: {}", switch(settings.tools.bridge.enabled))?;

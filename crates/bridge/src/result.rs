@@ -10,7 +10,7 @@ use bytes::Bytes;
 use toolway_wire::{find, push_string};
 
 use crate::call::HostResult;
-use crate::json::RawJson;
+use crate::json::{RawJson, mend_halves};
 
 /// What of a name is repeated in an answer, in characters.
 const SHOWN_NAME: usize = 80;
@@ -26,6 +26,7 @@ pub(crate) fn tool_result(result: &HostResult) -> Bytes {
         _ => text_of_json(content, &mut out),
     }
     out.push(b']');
+    mend_halves(&mut out);
     end(result.is_error, out)
 }
 

@@ -29,7 +29,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolway_secret::Secret;
-use toolway_transport::http_server::{AcceptLimits, Accepted, ConnectionTimes, accept_all, serve_http1};
+use toolway_transport::http_server::{
+    AcceptLimits, Accepted, ConnectionTimes, Standing, Watched, accept_all, serve_http1,
+};
 
 use crate::calls::random_uuid;
 use crate::error::BridgeError;
@@ -75,7 +77,7 @@ impl Default for ServerOptions {
             max_body: 16 << 20,
             body_budget: 64 << 20,
             max_connections: 4096,
-            max_sessions: 256,
+            max_sessions: 4096,
             patience: Duration::from_secs(5),
             keep_alive: Duration::from_secs(15),
             admission: Duration::from_secs(10),
@@ -195,6 +197,15 @@ impl Listener {
     }
 }
 
+/// Who is at the other end of a connection.
+#[derive(Debug, Clone)]
+struct Client {
+    /// The address that it has come to.
+    local: SocketAddr,
+    standing: Standing,
+    stream: Watched,
+}
+
 /// Serves one connection to its end.
 async fn connection(server: Arc<Server>, accepted: Accepted) {
     let Accepted { stream, peer, stop, standing } = accepted;
@@ -203,10 +214,12 @@ async fn connection(server: Arc<Server>, accepted: Accepted) {
     }
     let Ok(local) = stream.local_addr() else { return };
     let ServerOptions { admission, idle, stall, .. } = server.options;
-    let times = ConnectionTimes { admission, idle, stall };
+    let times = ConnectionTimes { admission, idle, stall, half_open: true };
+    let stream = Watched::new(stream);
+    let client = Client { local, standing: standing.clone(), stream: stream.clone() };
     let served = serve_http1(stream, times, &stop, &standing, |request| {
-        let (server, standing) = (Arc::clone(&server), standing.clone());
-        async move { post::handle(&server, local, &standing, request).await }
+        let (server, client) = (Arc::clone(&server), client.clone());
+        async move { post::handle(&server, &client, request).await }
     });
     if let Err(error) = served.await {
         tracing::debug!(%peer, %error, "a connection to the bridge ended");

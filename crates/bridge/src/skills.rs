@@ -52,13 +52,13 @@ pub struct SkillList {
 }
 
 impl SkillList {
-    /// Takes the host's list: hidden skills go, of two with one name the first stays. It looks where each folder is and
+    /// Takes the host's list: of two with one name the first counts, and hidden skills go. It looks where each folder is and
     /// so waits for the disk: [`Self::load`] is for async code.
     pub fn read(skills: Vec<Skill>) -> Self {
         let mut listed: Vec<Listed> = Vec::new();
         let mut names = HashSet::new();
-        for skill in skills.into_iter().filter(|skill| !skill.disable_model_invocation) {
-            if names.insert(skill.name.clone()) {
+        for skill in skills {
+            if names.insert(skill.name.clone()) && !skill.disable_model_invocation {
                 listed.push(Listed { folder: resources::folder_of(&skill), skill });
             }
         }

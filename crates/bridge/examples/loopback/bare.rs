@@ -76,7 +76,7 @@ async fn connection(accepted: Accepted, gate: Arc<Gate>) {
     stream.set_nodelay(true).ok();
     standing.admit();
     let long = Duration::from_mins(10);
-    let times = ConnectionTimes { admission: long, idle: long, stall: long };
+    let times = ConnectionTimes { admission: long, idle: long, stall: long, half_open: false };
     serve_http1(stream, times, &stop, &standing, |request| answer(request, Arc::clone(&gate))).await.ok();
 }
 

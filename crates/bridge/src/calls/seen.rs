@@ -12,6 +12,8 @@ use super::Origin;
 const SEEN: usize = 4096;
 /// Cancellations that wait for their request.
 const EARLY: usize = 64;
+/// Requests other than calls that are remembered.
+const OTHERS: usize = 64;
 /// How long they wait.
 const EARLY_FOR: Duration = Duration::from_secs(5);
 
@@ -21,6 +23,8 @@ pub(super) struct Seen {
     known: HashSet<Origin>,
     order: VecDeque<Origin>,
     early: VecDeque<(Origin, Instant)>,
+    /// Requests that are no calls, and answered already.
+    others: VecDeque<Origin>,
 }
 
 impl Seen {
@@ -39,9 +43,18 @@ impl Seen {
         cancelled.and_then(|at| self.early.remove(at)).is_some()
     }
 
+    /// A request came that is no call: it is answered at once, and cannot be cancelled.
+    pub(super) fn other(&mut self, origin: Origin) {
+        self.early.retain(|(early, _)| *early != origin);
+        self.others.push_back(origin);
+        if self.others.len() > OTHERS {
+            self.others.pop_front();
+        }
+    }
+
     /// A cancellation came for a request that does not wait. If it was never seen, it may be on its way.
     pub(super) fn cancelled(&mut self, origin: Origin, now: Instant) {
-        if self.known.contains(&origin) {
+        if self.known.contains(&origin) || self.others.contains(&origin) {
             return;
         }
         self.early.push_back((origin, now + EARLY_FOR));

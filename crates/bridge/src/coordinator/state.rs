@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolway_secret::Secret;
 
 use super::driver::{Reins, Told};
 use super::gate::Gate;
@@ -101,6 +102,7 @@ pub(super) struct State {
     making: Making,
     start: Start,
     identity: Box<dyn Fn() -> Option<crate::prompt::Digest> + Send>,
+    secrets: Box<dyn Fn() -> Vec<Secret> + Send>,
     queue: VecDeque<OpenTurn>,
     active: Option<OpenTurn>,
     stage: Stage,
@@ -130,11 +132,13 @@ impl State {
         making: Making,
         start: Start,
         identity: Box<dyn Fn() -> Option<crate::prompt::Digest> + Send>,
+        secrets: Box<dyn Fn() -> Vec<Secret> + Send>,
     ) -> Self {
         Self {
             making,
             start,
             identity,
+            secrets,
             queue: VecDeque::new(),
             active: None,
             stage: Stage::Answer,

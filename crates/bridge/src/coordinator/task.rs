@@ -16,6 +16,7 @@ use super::session::Command;
 use super::state::{Event, State};
 use crate::host_port::HostEvent;
 use crate::registry::Bridge;
+use crate::replay::Sight;
 
 /// How long agents may take to end with their session.
 const AGENTS: Duration = Duration::from_secs(10);
@@ -77,7 +78,16 @@ impl Task {
     }
 
     async fn handle(&mut self, event: Event) {
+        // A card may show a file; the disk is waited for elsewhere.
+        let wishes = self.state.wishes(&event);
+        let looks = !wishes.is_empty();
+        if looks {
+            self.state.see(Some(Sight::of(wishes).await));
+        }
         self.state.handle(event, Instant::now());
+        if looks {
+            self.state.see(None);
+        }
         if self.state.take_yield() {
             tokio::task::yield_now().await;
         }

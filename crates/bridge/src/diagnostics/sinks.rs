@@ -61,16 +61,36 @@ impl DiagnosticSink for Stderr {
     }
 }
 
-struct File(PathBuf);
+struct File {
+    path: PathBuf,
+    /// That it cannot be written was said already.
+    told: bool,
+}
 
-impl DiagnosticSink for File {
-    fn record(&mut self, event: &Event) -> io::Result<()> {
+impl File {
+    fn append(&self, event: &Event) -> io::Result<()> {
         // Opened anew each time: a log that was moved away or emptied is written on.
         let mut options = OpenOptions::new();
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&self.0)?.write_all(format!("{}\n", event.to_json()).as_bytes())
+        options.open(&self.path)?.write_all(format!("{}\n", event.to_json()).as_bytes())
+    }
+}
+
+impl DiagnosticSink for File {
+    fn record(&mut self, event: &Event) -> io::Result<()> {
+        let written = self.append(event);
+        match &written {
+            // Once, and not with every event: whoever asked for the file would look for it in vain.
+            Err(error) if !self.told => {
+                tracing::warn!(%error, "diagnostics cannot be written to {}", self.path.display());
+                self.told = true;
+            }
+            Err(_) => {}
+            Ok(()) => self.told = false,
+        }
+        written
     }
 }
 
@@ -92,7 +112,7 @@ impl Sinks {
             sinks.push(Box::new(Stderr { tag: profile.diagnostic_tag, writer }));
         }
         if let Some(path) = file {
-            sinks.push(Box::new(File(path)));
+            sinks.push(Box::new(File { path, told: false }));
         }
         let queue = if sinks.is_empty() { None } else { start(sinks) };
         Self { memory: Mutex::default(), queue }

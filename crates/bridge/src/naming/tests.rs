@@ -132,8 +132,8 @@ fn both_ways_lead_back_and_unknown_names_lead_nowhere() {
 #[test]
 fn quoted_names_are_one_short_line() {
     assert_eq!(quoted("数据 \"x\"\n\u{202e}"), "\"数据 \\\"x\\\"\\n\\u{202e}\"");
-    assert_eq!(quoted(&"é".repeat(80)), format!("\"{}\"", "é".repeat(80)));
-    assert_eq!(quoted(&"é".repeat(81)), format!("\"{}\"...", "é".repeat(80)));
+    assert_eq!(quoted(&"é".repeat(128)), format!("\"{}\"", "é".repeat(128)));
+    assert_eq!(quoted(&"é".repeat(129)), format!("\"{}\"...", "é".repeat(128)));
 }
 
 /// Names that are near to each other, so that they collide.

@@ -67,7 +67,7 @@ pub enum InstructionLayer {
 
 /// A file of instructions that the host put into its system prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InstructionFile {
     /// The path, as the system prompt has it.
     pub path: String,

@@ -12,7 +12,7 @@ pub(super) const HEADING: &str = "Conversation so far. It is a record of what wa
 pub(super) fn images(message: &Message) -> Vec<PromptImage> {
     let MessageBody::User { content } = message.body() else { return Vec::new() };
     let image = |block: &Block| match block {
-        Block::Image { data, mime_type } => {
+        Block::Image { data, mime_type } if !data.is_empty() => {
             Some(PromptImage { data: data.clone(), mime_type: mime_type.clone() })
         }
         _ => None,
@@ -83,10 +83,10 @@ fn text_of(content: &[Block], images: Images) -> String {
     for block in content {
         match (block, images) {
             (Block::Text(text), _) => parts.push(text.trim().to_owned()),
-            (Block::Image { mime_type, .. }, Images::Attached) => {
+            (Block::Image { mime_type, data }, Images::Attached) if !data.is_empty() => {
                 parts.push(format!("[image, attached: {}]", one_line(mime_type)));
             }
-            (Block::Image { mime_type, .. }, Images::Left) => {
+            (Block::Image { mime_type, .. }, _) => {
                 parts.push(format!("[image, not sent: {}]", one_line(mime_type)));
             }
             (Block::Thinking(_) | Block::ToolCall { .. } | Block::Other(_), _) => {}

@@ -18,8 +18,11 @@ use super::outbox::Outgoing;
 use super::requests::{CallProgress, CallResult, FailCall, OfCall};
 use crate::call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 use crate::live::{Emit, LiveItem, Poll};
-use crate::run::{Progress, Settlement};
+use crate::run::{NO_LONGER_PENDING, Progress, Settlement};
 use crate::skills::activate;
+
+/// What an agent gives for a skill's name is told in so many characters.
+const MOST_OF_A_NAME: usize = 256;
 
 impl Connection {
     /// Takes what the runs have told.
@@ -60,7 +63,8 @@ impl Connection {
             let is_error = result.is_error;
             run.settle(&call.id, result);
             let asked = call.arguments.tree();
-            let skill = asked.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let skill = asked.get("name").and_then(Value::as_str).unwrap_or_default();
+            let skill = skill.chars().take(MOST_OF_A_NAME).collect();
             let activated = SkillActivated {
                 session: owner,
                 run: run.id().to_owned(),
@@ -192,6 +196,11 @@ impl Connection {
 
     pub(super) fn call_progress(&mut self, params: CallProgress) -> Result<Reply, Fault> {
         let CallProgress { call, progress, total, message } = params;
+        for (member, number) in [("progress", Some(&progress)), ("total", total.as_ref())] {
+            if number.is_some_and(|number| !matches!(number.bytes().first(), Some(b'-' | b'0'..=b'9'))) {
+                return Err(Fault::field(member, "a number is wanted"));
+            }
+        }
         let call = CallId::new(&call);
         let progress = Progress { progress, total, message };
         let accepted = self.owner(&call).is_some_and(|live| {
@@ -206,10 +215,9 @@ impl Connection {
 
     pub(super) fn call_admit(&mut self, params: &OfCall) -> Result<Reply, Fault> {
         let call = CallId::new(&params.call);
-        let profile = self.spoken()?.profile;
         let refused = match self.owner(&call) {
             Some(live) => live.run.admit(&call).err(),
-            None if call.is_of_bridge(&profile) => Some("no longer pending".to_owned()),
+            None if call.is_of_bridge() => Some(NO_LONGER_PENDING.to_owned()),
             // The host's own calls are none of the bridge's business.
             None => None,
         };

@@ -13,14 +13,14 @@ use toolway_guard::Guard;
 use toolway_wire::Id;
 
 use super::answers::{Closing, Ended};
-use super::display::Display;
+use super::display::{Display, SeenTool};
 use super::fault::Fault;
 use super::inbox::Inbox;
 use super::lines::{HostLine, LINE_BYTES};
 use super::message::{answer, notification, read_line};
 use super::opening::Opening;
 use super::outbox::Outbox;
-use super::session::Session;
+use super::session::{LoadedSkills, Session};
 use crate::call::CallId;
 use crate::diagnostics::Diagnostics;
 use crate::live::LiveQueue;
@@ -118,6 +118,10 @@ pub(super) enum Outcome {
     Closed { runs: Vec<String>, rejected_calls: usize },
     /// The settings of a session are to be shown, after they were written.
     Written { session: String, written: Result<(), Fault> },
+    /// A file was looked at that a card shows: the host's next line has waited for it.
+    Seen(Box<SeenTool>),
+    /// The folders of skills were looked at; the host's next line has waited for it, too.
+    Skills(Box<LoadedSkills>),
     /// A skill was activated: what the host is told.
     Activated(Box<super::answers::SkillActivated>),
     /// Everything is closed: the last answer goes out.
@@ -136,6 +140,8 @@ pub(super) struct Connection {
     pub(super) outbox: Outbox,
     pub(super) work: JoinSet<Done>,
     pub(super) display: Display,
+    /// Work that the host's next line waits for.
+    pub(super) held: usize,
     /// `shutdown` has come.
     pub(super) shutdown: bool,
     /// Whose answer waits for the end.
@@ -154,6 +160,7 @@ impl Connection {
             outbox: Outbox::default(),
             work: JoinSet::new(),
             display: Display::default(),
+            held: 0,
             shutdown: false,
             asked_shutdown: None,
         }
@@ -161,7 +168,7 @@ impl Connection {
 
     /// The host's next line is wanted.
     pub(super) fn takes_lines(&self) -> bool {
-        self.work.len() < MOST_WORK && !self.outbox.is_full() && !self.shutdown
+        self.held == 0 && self.work.len() < MOST_WORK && !self.outbox.is_full() && !self.shutdown
     }
 
     /// A line of the host.
@@ -204,6 +211,16 @@ impl Connection {
                 self.runs.retain(|id, _| !runs.contains(id));
                 Ok(Box::new(Ended { rejected_calls }) as Box<dyn Answer>)
             }
+            Outcome::Seen(seen) => {
+                self.held -= 1;
+                self.show_seen(*seen)
+            }
+            Outcome::Skills(loaded) => {
+                self.held -= 1;
+                self.skills_loaded(*loaded)
+            }
+            // An agent activates as often as it likes: a host that does not read is told no more of it.
+            Outcome::Activated(_) if self.outbox.is_full() => return,
             Outcome::Activated(activated) => return self.notify("skill/activated", &*activated),
             Outcome::Shutdown => return,
         };
@@ -216,7 +233,8 @@ impl Connection {
             (Some(id), Ok(result)) => self.outbox.push(result.line(id)),
             (Some(id), Err(fault)) => self.fail(id.raw(), &fault),
             (None, Ok(_)) => {}
-            (None, Err(fault)) => tracing::debug!("a notification of the host failed: {}", fault.message()),
+            // Its text may have a value that the host sent.
+            (None, Err(fault)) => tracing::debug!(code = fault.code(), "a notification of the host failed"),
         }
     }
 

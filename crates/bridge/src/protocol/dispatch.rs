@@ -45,7 +45,7 @@ impl Connection {
             "session/close" => with(params, |params| self.close_session(params, id)),
             "tools/declare" => with(params, |params| self.declare_tools(params)),
             "tools/activate" => with(params, |params| self.activate_tools(params)),
-            "skills/declare" => with(params, |params| self.declare_skills(params)),
+            "skills/declare" => with(params, |params| self.declare_skills(params, id)),
             "settings/declare" => with(params, |params| self.declare_settings(params)),
             "settings/read" => with(params, |params| self.read_settings(&params)),
             "settings/write" => with(params, |params| self.write_settings(params, id)),
@@ -63,19 +63,25 @@ impl Connection {
             "manifest/read" => with(params, |params| self.read_manifest(&params)),
             "report/read" => with(params, |params| self.read_report(&params)),
             "selftest/run" => with(params, |params| self.run_self_test(&params, id)),
-            _ => self.dispatch_more(method, params, now),
+            _ => self.dispatch_more(method, id, params, now),
         }
     }
 
     /// The methods of prompts and display.
-    fn dispatch_more(&mut self, method: &str, params: Option<&RawJson>, now: Instant) -> Handled {
+    fn dispatch_more(
+        &mut self,
+        method: &str,
+        id: Option<Id>,
+        params: Option<&RawJson>,
+        now: Instant,
+    ) -> Handled {
         match method {
             "prompt/next" => with(params, |params| self.next_prompt(params, now)),
             "prompt/sent" => with(params, |params| self.prompt_sent(&params, now)),
             "prompt/reset" => with(params, |params| self.reset_prompts(&params)),
             "prompt/section" => with(params, |params| self.prompt_section(params)),
             "display/begin" => with(params, |params| self.begin_display(params)),
-            "display/tool" => with(params, |params| self.display_tool(params, now)),
+            "display/tool" => with(params, |params| self.display_tool(params, id, now)),
             "display/end" => with(params, |params| self.end_display(&params)),
             "replay/take" => with(params, |params| self.take_replay(&params)),
             _ => Err(Fault::method(method)),

@@ -8,14 +8,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use toolway_wire::Id;
 
 use super::answers::{DisplayItem, DisplayShown, RecordShown, ToolTaken};
-use super::connection::{Connection, Reply};
+use super::connection::{Answer, Connection, Done, Outcome, Reply};
 use super::dispatch::done;
 use super::fault::Fault;
 use super::requests::{BeginDisplay, DisplayMode, DisplayOutcome, DisplayTool, EndDisplay, TakeReplay};
 use crate::replay::{
-    AgentToolEvent, Disk, Records, Replay, ReplayContext, ReplayOutput, Replayed, RunEnd, TraceKind,
+    AgentToolEvent, Disk, Records, Replay, ReplayContext, ReplayOutput, Replayed, RunEnd, Sight, TraceKind,
 };
 use crate::scrub::Scrubber;
 use crate::settings::HostMode;
@@ -26,6 +27,14 @@ pub(super) struct Display {
     replays: BTreeMap<String, Shown>,
     records: Option<Records>,
     turns: u64,
+}
+
+/// An event of the agent's, and the file that its card shows.
+#[derive(Debug)]
+pub(super) struct SeenTool {
+    session: String,
+    event: AgentToolEvent,
+    sight: Sight,
 }
 
 /// The display of one session's agent run.
@@ -51,7 +60,7 @@ impl Display {
 
 impl Connection {
     pub(super) fn begin_display(&mut self, params: BeginDisplay) -> Result<Reply, Fault> {
-        let BeginDisplay { session, run, cwd, mode, wrappers, context_tools } = params;
+        let BeginDisplay { session, run, cwd, mode, wrappers, context_tools, secrets } = params;
         let spoken = self.spoken()?;
         let (settings, _) = self.session(&session)?.settings(spoken.settings_file.as_deref());
         let live = run.as_deref().map(|run| self.run_of(&session, run)).transpose()?;
@@ -72,6 +81,9 @@ impl Connection {
         };
         let mut scrubber = Scrubber::new();
         self.runs.values().for_each(|live| scrubber.add(&live.run.server().url));
+        for secret in &secrets {
+            scrubber.add(secret);
+        }
         self.display.turns += 1;
         self.display.records.get_or_insert_with(|| Records::new(&context.profile));
         if let Some(shown) = self.display.replays.get_mut(&session) {
@@ -85,7 +97,12 @@ impl Connection {
         done()
     }
 
-    pub(super) fn display_tool(&mut self, params: DisplayTool, now: Instant) -> Result<Reply, Fault> {
+    pub(super) fn display_tool(
+        &mut self,
+        params: DisplayTool,
+        id: Option<Id>,
+        now: Instant,
+    ) -> Result<Reply, Fault> {
         let DisplayTool { session, event } = params;
         self.session(&session)?;
         let Some(event) = AgentToolEvent::read(&event) else {
@@ -103,9 +120,29 @@ impl Connection {
             shown.replay.hide(event.activity().map_or("", |activity| &activity.id));
             return Reply::now(ToolTaken { tool: true, own: true });
         }
+        if let Some(wish) = shown.replay.wish(&event) {
+            self.held += 1;
+            self.work.spawn(async move {
+                let sight = Sight::of(vec![wish]).await;
+                Done { id, outcome: Outcome::Seen(Box::new(SeenTool { session, event, sight })) }
+            });
+            return Ok(Reply::Later);
+        }
         let outputs = shown.replay.on(&event, now);
         self.show(&session, outputs);
         Reply::now(ToolTaken { tool: true, own: false })
+    }
+
+    /// The file was looked at that the event's card shows.
+    pub(super) fn show_seen(&mut self, seen: SeenTool) -> Result<Box<dyn Answer>, Fault> {
+        let SeenTool { session, event, sight } = seen;
+        let shown = self.display.replays.get_mut(&session);
+        let shown = shown.ok_or_else(|| Fault::unknown("display", &session))?;
+        shown.replay.see(Some(sight));
+        let outputs = shown.replay.on(&event, Instant::now());
+        shown.replay.see(None);
+        self.show(&session, outputs);
+        Ok(Box::new(ToolTaken { tool: true, own: false }))
     }
 
     pub(super) fn end_display(&mut self, params: &EndDisplay) -> Result<Reply, Fault> {
@@ -139,9 +176,13 @@ impl Connection {
 
     pub(super) fn take_replay(&mut self, params: &TakeReplay) -> Result<Reply, Fault> {
         let TakeReplay { session, id, tool } = params;
-        let profile = self.spoken()?.profile;
-        self.session(session)?;
+        let spoken = self.spoken()?;
+        let profile = spoken.profile;
+        let is_real = self.session(session)?.has_real_tool(tool, spoken);
         let records = self.display.records.get_or_insert_with(|| Records::new(&profile));
+        if is_real && !records.is_replay(id) {
+            return Reply::now(RecordShown::default());
+        }
         let (card, is_error) = match records.take(session, tool, id) {
             Replayed::Ordinary => return Reply::now(RecordShown::default()),
             Replayed::Result(card) => (card, false),

@@ -92,11 +92,11 @@ impl Fault {
         toolway_wire::error_response(id, self.code, &self.message, data.as_deref())
     }
 
-    #[cfg(test)]
     pub(super) fn code(&self) -> i64 {
         self.code
     }
 
+    #[cfg(test)]
     pub(super) fn message(&self) -> &str {
         &self.message
     }
@@ -118,12 +118,12 @@ fn cut(text: &str, most: usize) -> String {
 
 /// The params as the method wants them, or which member is wrong and what was wanted.
 pub(super) fn read<P: DeserializeOwned>(params: Option<&RawJson>) -> Result<P, Fault> {
-    let text = params.map_or("{}", RawJson::text);
-    serde_json::from_str(text).map_err(|error| {
+    let params = params.cloned().unwrap_or_else(RawJson::empty_object);
+    params.read().map_err(|error| {
         let full = error.to_string();
         let wanted = full.rsplit_once(" at line ").map_or(full.as_str(), |(wanted, _)| wanted);
         // The text is one line: the column is the number of bytes that were read.
-        Fault::field(&place(text.as_bytes(), error.column()), wanted)
+        Fault::field(&place(params.bytes(), error.column()), wanted)
     })
 }
 
@@ -152,7 +152,7 @@ mod tests {
             tools(r#"{"tools":[],"actve":[]}"#)
                 .starts_with("params: unknown field `actve`, expected one of `session`, `tools`, `active`")
         );
-        assert!(fault::<CallProgress>(r#"{"call":"c","progress":"half"}"#).starts_with("params.progress: "));
+        assert!(fault::<CallProgress>(r#"{"call":1,"progress":1}"#).starts_with("params.call: "));
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub(super) fn read_line(line: &[u8]) -> Result<Incoming, Box<BadLine>> {
     let params =
         params.transpose().map_err(|_| bad(owner(), Fault::PARSE, "the line is not JSON in UTF-8"))?;
     if params.as_ref().is_some_and(|params| !params.is_object()) {
-        return Err(bad(owner(), Fault::PARAMS, "params: an object is wanted"));
+        return Err(Box::new(BadLine { id: owner(), fault: Fault::field("", "an object is wanted") }));
     }
     Ok(Incoming { id, method, params })
 }
@@ -183,6 +183,12 @@ mod tests {
         ] {
             assert_eq!(wrong(line), told, "{line}");
         }
+        let params = read_line(br#"{"jsonrpc":"2.0","id":4,"method":"x","params":[1]}"#).unwrap_err();
+        assert_eq!(
+            params.fault,
+            Fault::field("", "an object is wanted"),
+            "with data, like every other wrong param"
+        );
         assert_eq!(read_line(b"{\"a\":\"\xff\"}").unwrap_err().fault.code(), Fault::PARSE);
     }
 }

@@ -67,7 +67,7 @@ impl Connection {
         let snapshot = Arc::new(snapshot);
         session.bridges.retain(|bridge| {
             let own = bridge.config().deadlines;
-            own == deadlines || used.contains(&own)
+            own == deadlines || used.contains(&own) || !bridge.runs().is_empty()
         });
         let bridge = session.bridge(deadlines, &spoken, &config);
         self.opening += 1;

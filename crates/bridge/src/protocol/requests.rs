@@ -212,7 +212,9 @@ pub(crate) struct DeclareSettings {
     #[serde(default = "main_session")]
     pub(crate) session: String,
     /// Members as in the user's file; those that are not named stay as the file has them. `{}` takes all of it back.
-    pub(crate) settings: serde_json::Map<String, Value>,
+    #[serde(deserialize_with = "object")]
+    #[schemars(with = "serde_json::Map<String, Value>")]
+    pub(crate) settings: RawJson,
 }
 
 /// `settings/write`: changes the user's file.
@@ -223,7 +225,8 @@ pub(crate) struct WriteSettings {
     #[serde(default = "main_session")]
     pub(crate) session: String,
     /// The new value of each key, by its dotted name as in `tools.bridge.enabled`; `null` takes the key out.
-    pub(crate) changes: BTreeMap<String, Value>,
+    #[schemars(with = "BTreeMap<String, Value>")]
+    pub(crate) changes: BTreeMap<String, Option<RawJson>>,
 }
 
 /// `run/open`: an agent is to be created.
@@ -310,11 +313,10 @@ pub(crate) struct CallProgress {
     /// The call's id.
     pub(crate) call: String,
     /// How far it is; more each time.
-    #[serde(deserialize_with = "number")]
     #[schemars(with = "f64")]
     pub(crate) progress: RawJson,
     /// How far it has to go.
-    #[serde(default, deserialize_with = "optional_number")]
+    #[serde(default)]
     #[schemars(with = "Option<f64>")]
     pub(crate) total: Option<RawJson>,
     /// What it does.
@@ -322,14 +324,10 @@ pub(crate) struct CallProgress {
     pub(crate) message: Option<String>,
 }
 
-/// A number.
-fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RawJson, D::Error> {
-    let number = serde_json::Number::deserialize(deserializer)?;
-    Ok(RawJson::of(&Value::Number(number)))
-}
-
-fn optional_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {
-    number(deserializer).map(Some)
+/// An object, byte for byte.
+fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RawJson, D::Error> {
+    let value = RawJson::deserialize(deserializer)?;
+    if value.is_object() { Ok(value) } else { Err(serde::de::Error::custom("expected an object")) }
 }
 
 /// `report/read`, `manifest/read`, about a run or what a new one would have.

@@ -46,7 +46,7 @@ impl Schema {
             },
             "required": ["jsonrpc", "method"],
         });
-        self.from_host.push(json!({ "$ref": format!("#/$defs/request {method}") }));
+        self.from_host.push(reference(&format!("request {method}")));
         self.defs.insert(format!("request {method}"), request);
         self.defs.insert(format!("result {method}"), result);
     }
@@ -62,7 +62,7 @@ impl Schema {
             "required": ["jsonrpc", "method", "params"],
             "additionalProperties": false,
         });
-        self.from_bridge.push(json!({ "$ref": format!("#/$defs/notification {method}") }));
+        self.from_bridge.push(reference(&format!("notification {method}")));
         self.defs.insert(format!("notification {method}"), notification);
     }
 
@@ -159,10 +159,16 @@ impl Schema {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "$id": ID,
             "title": format!("toolway bridge, version {PROTOCOL_VERSION}: one line"),
-            "anyOf": [{ "$ref": "#/$defs/from host" }, { "$ref": "#/$defs/from bridge" }],
+            "anyOf": [reference("from host"), reference("from bridge")],
             "$defs": defs,
         })
     }
+}
+
+/// A reference to a definition: a JSON Pointer (RFC 6901) in the fragment of a URI.
+fn reference(name: &str) -> Value {
+    let escaped = name.replace('~', "~0").replace('/', "~1").replace(' ', "%20");
+    json!({ "$ref": format!("#/$defs/{escaped}") })
 }
 
 #[cfg(test)]
@@ -177,21 +183,23 @@ mod tests {
 
     #[test]
     fn every_reference_leads_to_a_definition() {
-        fn walk(value: &Value, defs: &Map<String, Value>) {
+        fn walk(value: &Value, schema: &Value) {
             match value {
                 Value::Object(members) => {
-                    if let Some(name) = members.get("$ref").and_then(Value::as_str) {
-                        let name = name.strip_prefix("#/$defs/").unwrap();
-                        assert!(defs.contains_key(name), "{name}");
+                    if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+                        // As a validator does it: `/` within a name would be one more step, and a URI has no spaces.
+                        assert!(!reference.contains(' '), "{reference}");
+                        let pointer = reference.strip_prefix('#').unwrap().replace("%20", " ");
+                        assert!(schema.pointer(&pointer).is_some(), "{reference}");
                     }
-                    members.values().for_each(|value| walk(value, defs));
+                    members.values().for_each(|value| walk(value, schema));
                 }
-                Value::Array(items) => items.iter().for_each(|value| walk(value, defs)),
+                Value::Array(items) => items.iter().for_each(|value| walk(value, schema)),
                 _ => {}
             }
         }
         let schema = host_protocol_schema();
-        walk(&schema, schema["$defs"].as_object().unwrap());
+        walk(&schema, &schema);
     }
 
     #[test]

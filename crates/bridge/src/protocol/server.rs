@@ -13,13 +13,13 @@ use toolway_transport::{AsyncInput, AsyncOutput};
 use super::connection::{Connection, Done, HostProtocolConfig};
 use super::lines::{HostLine, LINE_BYTES, Lines};
 
-/// Lines that are ready to be written.
-const READY: usize = 64;
+/// Batches of lines that are ready to be written. Few: what is in them counts in no other bound.
+pub(super) const READY: usize = 1;
 /// How much of a host's output is read at once.
 const CHUNK: usize = 64 << 10;
-/// What the end gets: calls rejected, ports closed, the last words written.
+/// What the whole end gets: calls rejected, ports closed, the last words written.
 const END: Duration = Duration::from_secs(2);
-/// Written at once, at the most.
+/// Written at once, but for a line that is longer.
 const WRITE: usize = 256 << 10;
 
 /// How a connection with a host ended.
@@ -64,20 +64,21 @@ pub async fn serve_host(
     pumps.spawn(read_lines(input, lines_in));
     let mut writer = JoinSet::new();
     writer.spawn(write_lines(output, lines_out));
-    let ending = serve(config, lines, out, signal).await;
+    let (ending, deadline) = serve(config, lines, out, signal).await;
     // What is still to be written has its time; a reader of stdin that waits for the host does not.
-    timeout_at(Instant::now() + END / 2, writer.join_next()).await.ok();
+    timeout_at(deadline, writer.join_next()).await.ok();
     pumps.shutdown().await;
     ending
 }
 
-/// The same over lines. `out` gets lines without their endings.
+/// The same over lines. `out` gets batches of lines, the last one of each without its ending. What is in it when this
+/// ends has until the time that comes with the ending.
 pub(super) async fn serve(
     config: HostProtocolConfig,
     mut lines: mpsc::Receiver<HostLine>,
     out: mpsc::Sender<Bytes>,
     signal: impl Future<Output = i32>,
-) -> HostEnding {
+) -> (HostEnding, Instant) {
     let mut connection = Connection::new(config);
     let mut signal = std::pin::pin!(signal);
     let ending = loop {
@@ -95,8 +96,9 @@ pub(super) async fn serve(
             break HostEnding::Closed;
         }
     };
-    end(connection, &out, ending).await;
-    ending
+    let deadline = Instant::now() + END;
+    end(connection, &out, ending, deadline).await;
+    (ending, deadline)
 }
 
 async fn next(
@@ -123,22 +125,39 @@ async fn next(
 }
 
 /// As many lines as there is room for.
-fn write_some(connection: &mut Connection, out: &mpsc::Sender<Bytes>) {
+pub(super) fn write_some(connection: &mut Connection, out: &mpsc::Sender<Bytes>) {
     while let Ok(room) = out.try_reserve() {
-        match connection.next_line() {
-            Some(line) => room.send(line),
+        match next_batch(connection) {
+            Some(batch) => room.send(batch),
             None => return,
         }
     }
 }
 
+/// The next lines, as many as are written at once.
+fn next_batch(connection: &mut Connection) -> Option<Bytes> {
+    let first = connection.next_line()?;
+    if first.len() >= WRITE {
+        return Some(first);
+    }
+    let Some(second) = connection.next_line() else { return Some(first) };
+    let mut batch = first.to_vec();
+    let mut next = Some(second);
+    while let Some(line) = next {
+        batch.push(b'\n');
+        batch.extend_from_slice(&line);
+        next = if batch.len() < WRITE { connection.next_line() } else { None };
+    }
+    Some(batch.into())
+}
+
 /// The end: every call is rejected, the host is told so where it still reads, every port is closed.
-async fn end(mut connection: Connection, out: &mpsc::Sender<Bytes>, ending: HostEnding) {
-    let deadline = Instant::now() + END;
+async fn end(mut connection: Connection, out: &mpsc::Sender<Bytes>, ending: HostEnding, deadline: Instant) {
     let reason = match ending {
         HostEnding::Closed if connection.shutdown => "the host has asked for it",
         HostEnding::Closed => "the host has closed its end",
         HostEnding::HostGone => "the host is gone",
+        HostEnding::Signal(1) => "SIGHUP",
         HostEnding::Signal(2) => "SIGINT",
         HostEnding::Signal(15) => "SIGTERM",
         HostEnding::Signal(_) => "a signal",
@@ -154,23 +173,23 @@ async fn end(mut connection: Connection, out: &mpsc::Sender<Bytes>, ending: Host
             connection.on_arrivals(Instant::now());
         }
     };
-    if timeout_at(deadline, work).await.is_err() {
+    if timeout_at(deadline - END / 2, work).await.is_err() {
         tracing::warn!("not everything has ended in time");
     }
     connection.on_arrivals(Instant::now());
     connection.answer_shutdown();
     connection.say_closing(&reason);
     let write = async {
-        while let Some(line) = connection.next_line() {
-            if out.send(line).await.is_err() {
+        while let Some(batch) = next_batch(&mut connection) {
+            if out.send(batch).await.is_err() {
                 return;
             }
         }
     };
-    timeout_at(deadline, write).await.ok();
+    timeout_at(deadline - END / 4, write).await.ok();
     let diagnostics = connection.spoken.as_ref().map(|spoken| spoken.diagnostics.clone());
     if let Some(diagnostics) = diagnostics {
-        diagnostics.flush(END / 4).await;
+        diagnostics.flush(END / 8).await;
     }
     connection.work.shutdown().await;
 }
@@ -200,24 +219,22 @@ async fn read_lines(mut input: AsyncInput, lines: mpsc::Sender<HostLine>) {
     }
 }
 
-async fn write_lines(mut output: AsyncOutput, mut lines: mpsc::Receiver<Bytes>) {
-    let mut buffer = Vec::new();
-    while let Some(line) = lines.recv().await {
-        buffer.clear();
-        buffer.extend_from_slice(&line);
-        buffer.push(b'\n');
-        while buffer.len() < WRITE
-            && let Ok(line) = lines.try_recv()
-        {
-            buffer.extend_from_slice(&line);
-            buffer.push(b'\n');
-        }
-        if let Err(error) = output.write_all(&buffer).await {
+async fn write_lines(mut output: AsyncOutput, mut batches: mpsc::Receiver<Bytes>) {
+    while let Some(batch) = batches.recv().await {
+        // In one piece, so that a short line is one write.
+        let written = if batch.len() < WRITE {
+            output.write_all(&[&batch[..], b"\n"].concat()).await
+        } else {
+            match output.write_all(&batch).await {
+                Ok(()) => output.write_all(b"\n").await,
+                failed => failed,
+            }
+        };
+        if let Err(error) = written {
             // Dropping the receiver tells the task that the host is gone.
             tracing::debug!(%error, "stdout cannot be written any more");
             return;
         }
-        buffer.shrink_to(WRITE);
     }
     output.flush().await.ok();
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use serde_json::{Map, Value};
+use tokio::time::timeout;
 use toolway_wire::Id;
 
 use super::answers::{DeadlinesShown, SettingsShown, SkillsDeclared, ToolsDeclared};
-use super::connection::{Connection, Done, MOST_SESSIONS, Outcome, Reply, Spoken};
+use super::connection::{Answer, Connection, Done, MOST_SESSIONS, Outcome, Reply, Spoken};
 use super::dispatch::done;
 use super::fault::Fault;
 use super::prompts::Prompts;
@@ -27,6 +28,9 @@ use crate::tool::{HostTool, HostTools};
 /// The longest name of a session, in bytes.
 const LONGEST_NAME: usize = 128;
 
+/// How long the disk may take to say where the folders of skills are.
+const DISK: Duration = Duration::from_secs(2);
+
 /// A session of the host.
 #[derive(Debug, Default)]
 pub(super) struct Session {
@@ -34,10 +38,19 @@ pub(super) struct Session {
     own_display_tool: bool,
     skills: Skills,
     /// What the host says above the user's file.
-    above: Map<String, Value>,
+    above: Option<RawJson>,
     /// One for each set of deadlines that runs were opened with.
     pub(super) bridges: Vec<Bridge>,
     pub(super) prompts: Prompts,
+}
+
+/// Declared skills, with what the disk says of them: nothing, if it took too long.
+#[derive(Debug)]
+pub(super) struct LoadedSkills {
+    session: String,
+    list: Option<SkillList>,
+    agent_model: bool,
+    warnings: Vec<String>,
 }
 
 /// What a run of a session would have that is opened now.
@@ -58,8 +71,8 @@ impl Session {
     /// The settings that hold, and what is wrong with them. Reads the user's file.
     pub(super) fn settings(&self, file: Option<&Path>) -> (Settings, Vec<crate::settings::Warning>) {
         let (mut settings, mut warnings) = file.map_or_else(Default::default, Settings::read);
-        if !self.above.is_empty() {
-            warnings.extend(settings.lay_over(&RawJson::of(&Value::Object(self.above.clone()))));
+        if let Some(above) = &self.above {
+            warnings.extend(settings.lay_over(above));
         }
         (settings, warnings)
     }
@@ -106,13 +119,18 @@ impl Session {
         &self.skills
     }
 
+    /// The host has a tool of that name that does something, other than its own wrapper for cards.
+    pub(super) fn has_real_tool(&self, name: &str, spoken: &Spoken) -> bool {
+        self.has_tool(name) && !(self.own_display_tool && name == spoken.profile.display_tool)
+    }
+
     pub(super) fn has_tool(&self, name: &str) -> bool {
         self.tools.all.iter().any(|tool| tool.name == name)
     }
 }
 
 pub(super) fn deadlines_shown(deadlines: &Deadlines) -> DeadlinesShown {
-    let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     DeadlinesShown { tool: ms(deadlines.tool), bridge: ms(deadlines.bridge), connect: ms(deadlines.connect) }
 }
 
@@ -184,7 +202,7 @@ impl Connection {
         Reply::now(ToolsDeclared { signature: snapshot.signature().to_owned(), removed, warnings })
     }
 
-    pub(super) fn declare_skills(&mut self, params: DeclareSkills) -> Result<Reply, Fault> {
+    pub(super) fn declare_skills(&mut self, params: DeclareSkills, id: Option<Id>) -> Result<Reply, Fault> {
         let DeclareSkills { session: name, skills, agent_model } = params;
         self.session(&name)?;
         let mut given = Vec::with_capacity(skills.len());
@@ -207,7 +225,19 @@ impl Connection {
         let twice = given.iter().filter(|skill| !names.insert(skill.name.clone()));
         let warnings: Vec<String> =
             twice.map(|skill| format!("of two skills {:?} the first counts", skill.name)).collect();
-        let list = SkillList::read(given);
+        self.held += 1;
+        self.work.spawn(async move {
+            let list = timeout(DISK, SkillList::load(given)).await.ok();
+            let loaded = LoadedSkills { session: name, list, agent_model, warnings };
+            Done { id, outcome: Outcome::Skills(Box::new(loaded)) }
+        });
+        Ok(Reply::Later)
+    }
+
+    /// The folders of declared skills were looked at.
+    pub(super) fn skills_loaded(&mut self, loaded: LoadedSkills) -> Result<Box<dyn Answer>, Fault> {
+        let LoadedSkills { session: name, list, agent_model, warnings } = loaded;
+        let list = list.ok_or_else(|| Fault::refused("the disk with the skills does not answer"))?;
         let file = self.spoken()?.settings_file.clone();
         let session = self.session_mut(&name)?;
         session.skills.model_selected(agent_model);
@@ -215,11 +245,11 @@ impl Connection {
         let (settings, _) = session.settings(file.as_deref());
         let tool_active = session.skill_tool_active(&settings);
         let visible = session.skills.list().iter().map(|skill| skill.name.clone()).collect();
-        Reply::now(SkillsDeclared { visible, tool_active, warnings })
+        Ok(Box::new(SkillsDeclared { visible, tool_active, warnings }))
     }
 
     pub(super) fn declare_settings(&mut self, params: DeclareSettings) -> Result<Reply, Fault> {
-        self.session_mut(&params.session)?.above = params.settings;
+        self.session_mut(&params.session)?.above = Some(params.settings);
         Reply::now(self.settings_shown(&params.session)?)
     }
 
@@ -233,7 +263,7 @@ impl Connection {
         let (deadlines, odd) = settings.deadlines();
         Ok(SettingsShown {
             file: file.map(|file| file.to_string_lossy().into_owned()),
-            settings: shown(&settings),
+            settings: shown(&settings, &deadlines),
             warnings: warnings.iter().chain(&odd).map(ToString::to_string).collect(),
             deadlines: deadlines_shown(&deadlines),
         })
@@ -247,8 +277,8 @@ impl Connection {
         let changes = changes.into_iter().map(|(key, value)| {
             let path = SettingChange::keys(&key);
             match value {
-                Value::Null => Ok(SettingChange::remove(&path)),
-                value => SettingChange::set(&path, RawJson::of(&value))
+                None => Ok(SettingChange::remove(&path)),
+                Some(value) => SettingChange::set(&path, value)
                     .map_err(|error| Fault::field(&format!("changes.{key}"), &error.to_string())),
             }
         });

@@ -2,10 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::answers::DeadlinesShown;
+use super::session::deadlines_shown;
+use crate::deadline::Deadlines;
 use crate::settings::{AgentTransport, NativeDisplay, Settings, TaskPresentation};
 
-/// Every key with its value.
-pub(super) fn shown(settings: &Settings) -> Value {
+/// Every key with its value. Times are as they count: whole milliseconds within their bounds.
+pub(super) fn shown(settings: &Settings, deadlines: &Deadlines) -> Value {
+    let DeadlinesShown { tool, bridge, connect } = deadlines_shown(deadlines);
     let Settings { tools, local, models, debug } = settings;
     let native = match tools.display.native {
         NativeDisplay::Auto => "auto",
@@ -24,12 +28,12 @@ pub(super) fn shown(settings: &Settings) -> Value {
                 "enabled": tools.bridge.enabled,
                 "exposeBuiltins": tools.bridge.expose_builtins,
                 "exclude": tools.bridge.exclude,
-                "callTimeoutMs": tools.bridge.call_timeout_ms,
+                "callTimeoutMs": bridge,
                 "debug": { "stderr": tools.bridge.debug.stderr, "file": tools.bridge.debug.file },
             },
             "mcp": {
-                "callTimeoutMs": tools.mcp.call_timeout_ms,
-                "connectTimeoutMs": tools.mcp.connect_timeout_ms,
+                "callTimeoutMs": tool,
+                "connectTimeoutMs": connect,
             },
             "display": { "native": native, "taskPresentation": presentation },
         },
@@ -43,7 +47,7 @@ pub(super) fn shown(settings: &Settings) -> Value {
         },
         "models": {
             "fastDefaults": models.fast_defaults,
-            "cache": { "enabled": models.cache.enabled, "ttlMs": models.cache.ttl_ms },
+            "cache": { "enabled": models.cache.enabled, "ttlMs": whole(models.cache.ttl_ms) },
         },
         "debug": {
             "sdkEvents": {
@@ -53,6 +57,16 @@ pub(super) fn shown(settings: &Settings) -> Value {
             },
         },
     })
+}
+
+/// Whole milliseconds; less than none are none.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast of a float cuts its fraction and stops at the bounds of the integer, as wanted"
+)]
+fn whole(ms: f64) -> u64 {
+    ms as u64
 }
 
 /// As the file spells it.

@@ -1,3 +1,7 @@
+mod settings;
+mod waits;
+
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,7 +12,7 @@ use toolway_wire::Id;
 
 use super::connection::{Connection, HostProtocolConfig};
 use super::lines::HostLine;
-use super::server::{HostEnding, serve};
+use super::server::{HostEnding, READY, serve, write_some};
 use crate::calls::Origin;
 use crate::json::RawJson;
 use crate::profile::Profile;
@@ -236,12 +240,40 @@ async fn bounds_of_sessions_are_told() {
     assert_eq!(error["data"], json!({"kind": "session", "name": "never"}));
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_waits_in_the_channel_is_bounded_by_bytes_and_not_by_lines() {
+    let mut desk = Desk::new(&["a"]).await;
+    let run = desk.open(json!({})).await;
+    let (out, mut written) = mpsc::channel(READY);
+    let mut ids = 0..;
+    let mut waiting = Vec::new();
+    let mut sizes = |desk: &mut Desk, count, size| {
+        let arguments = json!({"a": "x".repeat(size)});
+        for id in ids.by_ref().take(count) {
+            waiting.push(begin(&run, id, &arguments));
+            desk.connection.on_arrivals(Instant::now());
+        }
+        write_some(&mut desk.connection, &out);
+        let told = written.try_recv().unwrap();
+        assert!(written.try_recv().is_err());
+        (told.split(|byte| *byte == b'\n').count(), desk.lines().len())
+    };
+    // Large ones go one by one, and the others stay where they are counted and where their end is heard of.
+    assert_eq!(sizes(&mut desk, 5, 300 << 10), (1, 4));
+    // Small ones go together.
+    assert_eq!(sizes(&mut desk, 50, 10), (50, 0));
+    let (together, left) = sizes(&mut desk, 10, 100 << 10);
+    assert_eq!((together, left), (3, 7));
+}
+
 /// The task itself, over lines in memory.
 struct Task {
     lines: mpsc::Sender<HostLine>,
     out: mpsc::Receiver<Bytes>,
     signal: tokio::sync::oneshot::Sender<i32>,
-    running: tokio::task::JoinSet<HostEnding>,
+    running: tokio::task::JoinSet<(HostEnding, Instant)>,
+    /// What came with a line that was read.
+    more: VecDeque<Value>,
 }
 
 impl Task {
@@ -259,11 +291,20 @@ impl Task {
             };
             serve(config(), input, output, signal).await
         });
-        Self { lines, out, signal, running: task }
+        Self { lines, out, signal, running: task, more: VecDeque::new() }
     }
 
     async fn next(&mut self) -> Value {
-        serde_json::from_slice(&self.out.recv().await.unwrap()).unwrap()
+        if self.more.is_empty() {
+            let batch = self.out.recv().await.unwrap();
+            let lines = batch.split(|byte| *byte == b'\n');
+            self.more.extend(lines.map(|line| serde_json::from_slice::<Value>(line).unwrap()));
+        }
+        self.more.pop_front().unwrap()
+    }
+
+    async fn ended(mut self) -> HostEnding {
+        self.running.join_next().await.unwrap().unwrap().0
     }
 
     async fn hello(&mut self) {
@@ -280,17 +321,17 @@ async fn the_task_ends_by_shutdown_by_the_end_of_lines_by_a_lost_reader_and_by_a
     asked.lines.send(request(2, "shutdown", &json!({}))).await.unwrap();
     assert_eq!(asked.next().await, json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
     assert_eq!(asked.next().await["method"], "bridge/closing");
-    assert_eq!(asked.running.join_next().await.unwrap().unwrap(), HostEnding::Closed);
+    assert_eq!(asked.ended().await, HostEnding::Closed);
 
-    let Task { lines, mut out, running: mut task, signal } = Task::start();
+    let Task { lines, mut out, running: mut task, signal, .. } = Task::start();
     drop(lines);
-    assert_eq!(task.join_next().await.unwrap().unwrap(), HostEnding::Closed);
+    assert_eq!(task.join_next().await.unwrap().unwrap().0, HostEnding::Closed);
     assert!(out.recv().await.is_none(), "a host that never said hello is told nothing");
     drop(signal);
 
-    let Task { lines, out, running: mut task, signal } = Task::start();
+    let Task { lines, out, running: mut task, signal, .. } = Task::start();
     drop(out);
-    assert_eq!(task.join_next().await.unwrap().unwrap(), HostEnding::HostGone);
+    assert_eq!(task.join_next().await.unwrap().unwrap().0, HostEnding::HostGone);
     drop((lines, signal));
 
     let mut signalled = Task::start();
@@ -298,7 +339,7 @@ async fn the_task_ends_by_shutdown_by_the_end_of_lines_by_a_lost_reader_and_by_a
     std::mem::replace(&mut signalled.signal, tokio::sync::oneshot::channel().0).send(15).unwrap();
     let closing = signalled.next().await;
     assert_eq!(closing["params"]["reason"], "the bridge ends: SIGTERM");
-    assert_eq!(signalled.running.join_next().await.unwrap().unwrap(), HostEnding::Signal(15));
+    assert_eq!(signalled.ended().await, HostEnding::Signal(15));
 }
 
 #[tokio::test(start_paused = true)]
@@ -317,5 +358,54 @@ async fn a_host_that_does_not_read_is_not_read_from() {
         assert_eq!(task.next().await["id"], 100 + n);
     }
     drop(task.lines);
-    assert_eq!(task.running.join_next().await.unwrap().unwrap(), HostEnding::Closed);
+    assert_eq!(task.running.join_next().await.unwrap().unwrap().0, HostEnding::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_has_two_seconds_in_all_also_where_the_host_does_not_read() {
+    let mut task = Task::start();
+    task.hello().await;
+    let report = |id| request(id, "report/read", &json!({}));
+    while tokio::time::timeout(Duration::from_secs(1), task.lines.send(report(7))).await.is_ok() {}
+    let begun = Instant::now();
+    std::mem::replace(&mut task.signal, tokio::sync::oneshot::channel().0).send(1).unwrap();
+    let (ending, deadline) = task.running.join_next().await.unwrap().unwrap();
+    assert_eq!((ending, deadline - begun), (HostEnding::Signal(1), Duration::from_secs(2)));
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "what is in the channel needs its time too: {:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn a_host_that_does_not_read_is_not_told_of_every_skill_that_an_agent_activates() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("SKILL.md"), "---\nname: s\n---\n").unwrap();
+    let mut desk = Desk::new(&["a"]).await;
+    let skill = json!({"name": "s", "description": "d", "filePath": folder.path().join("SKILL.md")});
+    desk.ask("skills/declare", json!({ "skills": [skill] })).await;
+    let run = desk.open(json!({})).await;
+    for (n, full) in [(1, false), (2, true)] {
+        if full {
+            desk.connection.outbox.push(vec![b' '; 9 << 20].into());
+        }
+        let name = if full { "s".to_owned() } else { "n".repeat(1000) };
+        let arguments = RawJson::of(&json!({ "name": name }));
+        let origin = Origin { session: 1, request: Id::from_number(n) };
+        let Began::Waiting(mut waiter) = run.begin(origin, "host__activate_skill", Some(arguments), None)
+        else {
+            panic!("it waits for the skill");
+        };
+        desk.connection.on_arrivals(Instant::now());
+        let done = desk.connection.work.join_next().await.unwrap().unwrap();
+        desk.connection.on_done(done);
+        assert!(matches!(waiter.next().await, Update::Result(_)), "the agent has its answer");
+        if !full {
+            let told = desk.lines();
+            assert_eq!(told[0]["params"]["skill"].as_str().map(str::len), Some(256), "{told:?}");
+        }
+    }
+    assert!(desk.connection.next_line().is_some());
+    assert!(desk.connection.next_line().is_none(), "nothing was put behind it");
 }

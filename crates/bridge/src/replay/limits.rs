@@ -197,6 +197,7 @@ pub(super) fn clean(text: &str) -> String {
                 out.push('\n');
             }
             '\u{1b}' => skip_escape(&mut chars),
+            '\u{9b}' => skip_control_sequence(&mut chars),
             '\u{200b}'..='\u{200f}'
             | '\u{202a}'..='\u{202e}'
             | '\u{2060}'..='\u{2069}'
@@ -215,8 +216,7 @@ fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match chars.peek() {
         Some('[') => {
             chars.next();
-            while chars.next_if(|char| ('\u{20}'..='\u{3f}').contains(char)).is_some() {}
-            chars.next_if(|char| ('\u{40}'..='\u{7e}').contains(char));
+            skip_control_sequence(chars);
         }
         Some(']' | 'P' | '^' | '_' | 'X') => {
             while let Some(char) = chars.next_if(|char| *char != '\n') {
@@ -237,6 +237,12 @@ fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
         }
         _ => {}
     }
+}
+
+/// Parameters up to the final byte.
+fn skip_control_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    while chars.next_if(|char| ('\u{20}'..='\u{3f}').contains(char)).is_some() {}
+    chars.next_if(|char| ('\u{40}'..='\u{7e}').contains(char));
 }
 
 #[cfg(test)]

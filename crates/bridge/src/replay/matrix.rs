@@ -17,7 +17,7 @@ use super::card::{Activity, Card, CardBlock, Details, neutral_args};
 use super::kind::{ToolKind, web};
 use super::lenient;
 use super::limits::{self, LABEL, Limit, NAME, TRANSCRIPT};
-use super::preview::PreviewFiles;
+use super::preview::{IMAGE_BYTES, PreviewFiles, TEXT_BYTES};
 use crate::json::RawJson;
 use crate::profile::Profile;
 use crate::scrub::Scrubber;
@@ -25,7 +25,7 @@ use crate::settings::TaskPresentation;
 use outcome::Outcome;
 
 /// Where agents write the file that a call is about.
-const PATH: [&str; 10] = [
+const PATH: [&str; 12] = [
     "path",
     "filePath",
     "file_path",
@@ -34,8 +34,23 @@ const PATH: [&str; 10] = [
     "relativePath",
     "relative_workspace_path",
     "notebookPath",
+    "notebook_path",
+    "targetNotebook",
     "target_notebook",
     "directory",
+];
+
+/// What only an edit of a notebook's cell says.
+const NOTEBOOK: [&str; 9] = [
+    "notebookPath",
+    "notebook_path",
+    "targetNotebook",
+    "target_notebook",
+    "cellIdx",
+    "cell_idx",
+    "cellIndex",
+    "cellId",
+    "cell_id",
 ];
 
 /// What cards are made by.
@@ -86,7 +101,7 @@ impl Matrix<'_> {
     /// The card of a completed call. `output` is what a command wrote while it ran.
     pub(super) fn card(&self, activity: &ToolActivity, output: Option<&str>) -> Made {
         let args = lenient::object(&activity.args);
-        let call = Call {
+        let mut call = Call {
             kind: Self::kind(activity),
             name: self.name(&activity.kind),
             outcome: Outcome::of(activity),
@@ -94,11 +109,15 @@ impl Matrix<'_> {
             args,
         };
         let card = match call.kind {
+            // The host's own look is for calls that have what its tool requires.
+            ToolKind::Read if self.path(&call).is_none() => self.neutral(&call),
+            ToolKind::Grep if search::pattern(&call).is_none() => self.neutral(&call),
+            ToolKind::Glob if search::glob_pattern(&call).is_none() => self.neutral(&call),
             ToolKind::Read => {
                 let (card, brief) = self.read(&call);
                 return Made { card, brief: Some(brief) };
             }
-            ToolKind::Shell => self.shell(&call, output),
+            ToolKind::Shell => self.shell(&mut call, output),
             ToolKind::Grep => self.grep(&call),
             ToolKind::Glob => self.glob(&call),
             ToolKind::Ls => self.ls(&call),
@@ -109,13 +128,33 @@ impl Matrix<'_> {
         Made { card, brief: None }
     }
 
-    /// The tool; an MCP tool whose name is one of a web search or fetch counts as that.
+    /// The file that the card of a completed call would look at, and how much of it.
+    pub(super) fn wanted(activity: &ToolActivity) -> Option<(String, usize)> {
+        let kind = Self::kind(activity);
+        if !matches!(kind, ToolKind::Read | ToolKind::Image) {
+            return None;
+        }
+        let (args, outcome) = (lenient::object(&activity.args), Outcome::of(activity));
+        let call = Call { kind, name: String::new(), args, outcome, raw: activity.args.clone() };
+        match kind {
+            ToolKind::Read => Some((Self::unreported(&call)?.to_owned(), TEXT_BYTES)),
+            _ => Some((Self::made_image(&call)?.to_owned(), IMAGE_BYTES + 1)),
+        }
+    }
+
+    /// The tool; an MCP tool whose name is one of a web search or fetch counts as that, and an edit of a notebook as one of
+    /// a notebook.
     pub(super) fn kind(activity: &ToolActivity) -> ToolKind {
         let kind = ToolKind::of(&activity.kind);
-        if kind != ToolKind::Mcp {
+        if kind != ToolKind::Mcp && kind != ToolKind::Edit {
             return kind;
         }
         let args = lenient::object(&activity.args);
+        if kind == ToolKind::Edit {
+            let is_notebook = NOTEBOOK.iter().any(|name| args.contains_key(*name))
+                || lenient::text(&args, &PATH).is_some_and(|path| path.to_lowercase().ends_with(".ipynb"));
+            return if is_notebook { ToolKind::Notebook } else { kind };
+        }
         lenient::text(&args, &neutral::MCP_TOOL).and_then(web).unwrap_or(kind)
     }
 

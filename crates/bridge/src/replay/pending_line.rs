@@ -15,7 +15,7 @@ const REMEMBERED: usize = 4096;
 /// Web addresses, and absolute paths with what stands before them.
 static PLACES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r#"(?P<url>[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>)\]}]*)|(?P<before>^|[\s"'`(\[{<=,:;|])(?:~?[/\\]?(?:[/\\][^\s"'`<>)\]}:;,|/\\]+)+[/\\]?|[A-Za-z]:[/\\][^\s"'`<>)\]}:;,|]*)"#,
+        r#"(?P<url>[A-Za-z][A-Za-z0-9+.-]*://(?:\[redacted\]|[^\s"'<>)\]}])*)|(?P<before>^|[\s"'`(\[{<=,:;|])(?:~?[/\\]?(?:[/\\][^\s"'`<>)\]}:;,|/\\]+)+[/\\]?|[A-Za-z]:[/\\][^\s"'`<>)\]}:;,|]*)"#,
     )
     .ok()
 });
@@ -93,6 +93,7 @@ mod tests {
             ("(/etc/passwd) and '~/x/y'", "(passwd) and 'y'"),
             ("C:\\Users\\joe\\a.txt and \\\\server\\share\\b", "a.txt and b"),
             ("file:///root/x", "(address)"),
+            ("at https://h.example/a?token=[redacted]&b now", "at (address) now"),
             ("path=/root/x:/root/y", "path=x:y"),
             ("src/main.rs and a/b, 1/2", "src/main.rs and a/b, 1/2"),
         ] {

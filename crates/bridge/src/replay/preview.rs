@@ -1,6 +1,7 @@
 //! Owns the only look at files that the replay takes: the beginning of a file that the agent read without saying what is
 //! in it, and images that it made. What may be looked at is decided here; the looking is done by [`PreviewFiles`].
 
+mod ahead;
 mod disk;
 mod sensitive;
 #[cfg(test)]
@@ -13,12 +14,13 @@ use std::path::{Component, Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+pub use ahead::{Sight, Wish};
 pub use disk::Disk;
 
 use super::card::CardBlock;
 
 /// The most that is read of a text.
-const TEXT_BYTES: usize = 64 << 10;
+pub(super) const TEXT_BYTES: usize = 64 << 10;
 /// The largest image that is shown.
 pub(super) const IMAGE_BYTES: usize = 25 << 20;
 

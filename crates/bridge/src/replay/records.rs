@@ -82,10 +82,11 @@ impl Records {
     }
 
     /// The record of an id, for this session and this tool: given out once. A request by another session or tool leaves
-    /// it where it is.
+    /// it where it is. There is no real tool behind the display tool, so that it has no ordinary ids.
     pub fn take(&mut self, owner: &str, tool: &str, id: &str) -> Replayed {
         if !self.is_replay(id) {
-            return Replayed::Ordinary;
+            let is_display_tool = tool == self.profile.display_tool;
+            return if is_display_tool { Replayed::Refused(Refusal::NoRecord) } else { Replayed::Ordinary };
         }
         let id = CallId::new(id);
         let Some(record) = self.kept.get(&id) else { return Replayed::Refused(Refusal::NoRecord) };

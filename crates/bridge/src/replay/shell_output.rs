@@ -1,5 +1,9 @@
 //! Owns the output of running commands: what of it is shown at once, and what stands in for a result without output.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::activity::OutputStream;
 use super::limits::{self, OUTPUT, TRANSCRIPT};
 use crate::scrub::Scrubber;
@@ -11,6 +15,19 @@ const KEPT: usize = TRANSCRIPT.chars * 4 + (16 << 10);
 
 /// What is looked at on both sides of the place where two pieces meet.
 const EDGE: usize = 4096;
+
+/// The beginning of what may be a secret when more has come: a host with user information, or a key of a known shape.
+static OPEN_END: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    const SHAPES: &str = r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^\s/@]*|(?:\b(?:gh[pousr]_|github_pat_|glpat-|npm_|pypi-|hf_|xox[a-z]-|xapp-|sk-|[rs]k_|A[KS]IA|AIza|ya29\.|eyJ))[A-Za-z0-9_.-]*)$";
+    Regex::new(SHAPES).ok()
+});
+
+/// A piece up to where a secret may begin that the next piece ends.
+fn without_open_end(text: &str) -> &str {
+    let window = text.get(text.ceil_char_boundary(text.len().saturating_sub(EDGE))..).unwrap_or_default();
+    let open = OPEN_END.as_ref().and_then(|shapes| shapes.find(window)).map_or(0, |open| open.len());
+    text.get(..text.len() - open).unwrap_or_default()
+}
 
 /// The output of one command so far.
 #[derive(Debug, Default)]
@@ -36,7 +53,7 @@ impl ShellOutput {
         if self.shown >= PIECES {
             return None;
         }
-        let line = limits::label(scrubber, text, OUTPUT);
+        let line = limits::label(scrubber, without_open_end(text), OUTPUT);
         if line.is_empty() || is_torn {
             return None;
         }

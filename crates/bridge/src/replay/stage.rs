@@ -18,7 +18,7 @@ use super::lenient;
 use super::limits::{self, LABEL, Limit, TRACE_BODY, TRANSCRIPT};
 use super::matrix::{Made, Matrix};
 use super::pending_line::{self, PendingLines};
-use super::preview::PreviewFiles;
+use super::preview::{PreviewFiles, Sight, Wish};
 use super::routing::{ReplayContext, Route};
 use super::shell_output::ShellOutput;
 use super::trace::{Trace, TraceKind};
@@ -66,6 +66,8 @@ pub struct Replay {
     context: ReplayContext,
     scrubber: Scrubber,
     files: Arc<dyn PreviewFiles>,
+    /// What was seen of files ahead.
+    sight: Option<Sight>,
     open: HashMap<String, Open>,
     started: u64,
     hidden: HashSet<String>,
@@ -83,6 +85,7 @@ impl Replay {
             context,
             scrubber,
             files,
+            sight: None,
             open: HashMap::new(),
             started: 0,
             hidden: HashSet::new(),
@@ -132,6 +135,27 @@ impl Replay {
                 self.output(id.as_deref(), *stream, text).into_iter().collect()
             }
         }
+    }
+
+    /// The file that [`Self::on`] would look at for this event, and wait for the disk meanwhile. Who must not wait has it
+    /// looked at before, by [`Sight::of`].
+    pub fn wish(&self, event: &AgentToolEvent) -> Option<Wish> {
+        let AgentToolEvent::Completed(activity) = event else { return None };
+        if self.is_hidden(activity) || self.dedup.knows(&activity.id) {
+            return None;
+        }
+        let started = self.open.get(&activity.id).map(|open| {
+            let mut known = open.activity.clone();
+            known.update(activity);
+            known
+        });
+        let (path, limit) = Matrix::wanted(started.as_ref().unwrap_or(activity))?;
+        Some(Wish { files: Arc::clone(&self.files), cwd: self.context.cwd.clone(), path, limit })
+    }
+
+    /// What was seen of files. Until it is taken back nothing else is looked at.
+    pub fn see(&mut self, sight: Option<Sight>) {
+        self.sight = sight;
     }
 
     /// When [`Self::poll`] has something to say.
@@ -208,7 +232,11 @@ impl Replay {
                 open.activity.update(activity);
                 (open.activity, open.output.whole(), true)
             }
-            None => (activity.clone(), self.clear_twin(activity), false),
+            // A completion under another id than its start's counts for that start.
+            None => match self.clear_twin(activity) {
+                Some(twin) => (activity.clone(), twin.output.whole(), true),
+                None => (activity.clone(), None, false),
+            },
         };
         let made = self.matrix(TRANSCRIPT).card(&activity, output.as_deref());
         if !self.dedup.admit(dedup::fingerprint(&made.card), started) {
@@ -233,8 +261,8 @@ impl Replay {
         Trace::completed(&self.scrubber, &card)
     }
 
-    /// A completion under another id than its start's: if just one start fits, it is over. Gives what it wrote.
-    fn clear_twin(&mut self, activity: &ToolActivity) -> Option<String> {
+    /// A completion under another id than its start's: if just one start fits, it is over.
+    fn clear_twin(&mut self, activity: &ToolActivity) -> Option<Open> {
         let kind = ToolKind::of(&activity.kind);
         let args = comparable(activity);
         let mut twins = self.open.iter().filter(|(_, open)| {
@@ -247,7 +275,7 @@ impl Replay {
             return None;
         }
         self.pending.stop(&id);
-        self.open.remove(&id)?.output.whole()
+        self.open.remove(&id)
     }
 
     /// The next id; none that is too long for other providers.
@@ -324,7 +352,7 @@ impl Replay {
             profile: &self.context.profile,
             scrubber: &self.scrubber,
             cwd: &self.context.cwd,
-            files: &*self.files,
+            files: self.sight.as_ref().map_or(&*self.files, |sight| sight),
             task_presentation: self.context.task_presentation,
             limit,
         }

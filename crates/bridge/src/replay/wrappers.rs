@@ -82,7 +82,8 @@ impl Wrappers {
         let mut plan = WrapperPlan::default();
         if moment == WrapperMoment::SessionStart {
             self.registered.clear();
-            self.activated.clear();
+            // What the session before made active and the host kept is still to leave with the model.
+            self.activated.retain(|name| host.active.contains(name));
         }
         let wanted = host.display && host.agent_model && !host.tools_disabled;
         for name in NATIVE.into_iter().chain([self.profile.display_tool]) {
@@ -175,6 +176,22 @@ mod tests {
             Wrappers::new(&Profile::PI).resync(WrapperMoment::SessionStart, &disabled),
             WrapperPlan::default()
         );
+    }
+
+    #[test]
+    fn wrappers_that_outlived_their_session_leave_with_the_model_too() {
+        let none = BTreeSet::new();
+        let mut wrappers = Wrappers::new(&Profile::PI);
+        let mut active = ALWAYS.map(str::to_owned).to_vec();
+        active.extend(wrappers.resync(WrapperMoment::SessionStart, &host(&active, &none)).activate);
+        // The next session begins with the active tools of the last one.
+        assert_eq!(
+            wrappers.resync(WrapperMoment::SessionStart, &host(&active, &none)).activate,
+            Vec::<String>::new()
+        );
+        let other = WrapperSurroundings { agent_model: false, ..host(&active, &none) };
+        let plan = wrappers.resync(WrapperMoment::ModelSelect, &other);
+        assert_eq!(plan.deactivate, ["grep", "find", "ls", "cursor"]);
     }
 
     #[test]

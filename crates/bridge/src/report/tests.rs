@@ -182,3 +182,16 @@ fn rows_and_lines_are_bounded_and_stay_lines() {
         text.lines().skip_while(|line| *line != "Last diagnostics:").all(|line| line.chars().count() <= 245)
     );
 }
+
+#[test]
+fn the_line_of_sources_is_bounded() {
+    let settings = |sources: Vec<String>| {
+        let mut settings = Settings::default();
+        settings.local.setting_sources = sources;
+        report(&ReportInput { settings: Some(&settings), ..nothing(&Profile::PI) })
+    };
+    assert!(settings(vec![]).contains("local.settingSources: none\n"));
+    let many = settings(vec!["a\nb".to_owned(); 60]);
+    let line = many.lines().find(|line| line.starts_with("local.settingSources")).unwrap();
+    assert!(line.ends_with("a b, and 10 more"), "{line}");
+}

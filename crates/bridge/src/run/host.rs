@@ -41,7 +41,7 @@ impl Run {
     /// The host asks before it executes a tool call. Refused are ids of bridge calls that nobody waits for (any more);
     /// other ids are none of the bridge's business.
     pub fn admit(&self, id: &CallId) -> Result<(), String> {
-        if !id.is_of_bridge(&self.0.profile) || self.lock().calls.is_pending(id) {
+        if !id.is_of_bridge() || self.lock().calls.is_pending(id) {
             return Ok(());
         }
         Err(NO_LONGER_PENDING.to_owned())

@@ -89,6 +89,12 @@ impl Run {
         self.give_up(ended);
     }
 
+    /// A client made a request that is answered at once: `initialize`, a list. Cancelling it changes nothing, and must not
+    /// meet a later call.
+    pub(crate) fn answered(&self, origin: Origin) {
+        self.lock().calls.other_request(origin);
+    }
+
     /// As [`Run::cancel_request`], by the host's id.
     pub(super) fn cancelled_by_client(&self, id: &CallId, reason: &str) {
         let ended = self.lock().calls.cancel(id, reason);

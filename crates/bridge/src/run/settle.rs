@@ -11,6 +11,7 @@ use super::{Run, Settlement};
 use crate::call::{CallId, HostResult};
 use crate::calls::failed;
 use crate::result;
+use crate::skills::skill_tool;
 
 /// Up to this size a result is made where it came, in bytes.
 const AT_ONCE: usize = 64 << 10;
@@ -62,10 +63,17 @@ impl Run {
         }
     }
 
+    /// A skill is of no use in part, and has a bound of its own: a mebibyte, cut with a note.
+    fn bounds_itself(&self, tool: usize) -> bool {
+        let profile = &self.0.profile;
+        let exposed = self.0.snapshot.exposed().get(tool);
+        exposed.is_some_and(|it| it.tool.name == profile.skill_tool && it.tool == skill_tool(profile))
+    }
+
     /// The result as the agent gets it, unless the guard has to replace it. Does no I/O.
     fn make(&self, tool: usize, host: HostResult) -> Result<Bytes, Box<Oversized>> {
         let bytes = host.content.bytes().len();
-        let Some(guard) = &self.0.guard else {
+        let Some(guard) = self.0.guard.as_ref().filter(|_| !self.bounds_itself(tool)) else {
             let fits = bytes <= MOST_UNGUARDED;
             return Ok(if fits {
                 result::tool_result(&host)

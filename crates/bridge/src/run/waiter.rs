@@ -17,6 +17,8 @@ use crate::json::RawJson;
 
 /// Progress that waits to be sent. Older progress gives way to newer.
 const MOST_PROGRESS: usize = 32;
+/// The same in bytes; one that is larger goes alone.
+const MOST_PROGRESS_BYTES: usize = 256 << 10;
 
 /// What comes to the request that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,10 +62,13 @@ impl Slot {
                 return;
             }
             let Some(params) = state.meter.as_mut().and_then(|meter| meter.params(progress)) else { return };
-            if state.progress.len() == MOST_PROGRESS {
-                state.progress.pop_front();
-            }
             state.progress.push_back(params);
+            let mut bytes: usize = state.progress.iter().map(Bytes::len).sum();
+            while state.progress.len() > MOST_PROGRESS
+                || (bytes > MOST_PROGRESS_BYTES && state.progress.len() > 1)
+            {
+                bytes -= state.progress.pop_front().map_or(0, |oldest| oldest.len());
+            }
             state.waker.take()
         };
         if let Some(waker) = waker {

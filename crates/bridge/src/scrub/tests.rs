@@ -31,6 +31,10 @@ fn endpoints_of_both_profiles_go_in_every_spelling() {
             format!("{segment}/{token}"),
             format!("\"url\":\"http:\\/\\/127.0.0.1:4312\\/{segment}\\/{token}\\/mcp\""),
             format!("u=http%3A%2F%2F127.0.0.1%3A4312%2F{segment}%2F{token}%2Fmcp"),
+            format!("u=http%253A%252F%252F127.0.0.1%252F{segment}%252F{token}%252Fmcp"),
+            format!("\"http:\\u002F\\u002F127.0.0.1:4312\\u002F{segment}\\u002F{token}\\u002Fmcp\""),
+            format!("http://127.0.0.1:4312//{segment}//{token}/mcp"),
+            format!("&#x2F;{segment}&#x2F;{token}&#x2F;mcp"),
         ] {
             gone(&text, token);
             gone(&text, "3f2b8c1e");
@@ -73,6 +77,20 @@ fn values_of_key_like_names_go_in_every_form() {
         format!("Authorization=Bearer%20{secret}"),
         format!("session id: {secret}"),
         format!("password = {secret}"),
+        format!("<token>{secret}</token>"),
+        format!("<x:api_key type=\"a\">\n  {letters}\n</x:api_key>"),
+        format!("{{\"name\":\"API_KEY\",\"value\":\"{letters}\"}}"),
+        format!("{{\\\"name\\\": \\\"API_KEY\\\", \\\"value\\\": \\\"{secret}\\\"}}"),
+        format!("token => {secret}"),
+        format!("token -> {secret}"),
+        format!("machine h.example login joe password {letters}"),
+        format!("curl -sS -u joe:{letters} https://h/"),
+        format!("curl --user 'joe:{secret}' https://h/"),
+        format!("curl -b sid={letters} https://h/"),
+        format!("https://joe:p@{secret}@h.example/x"),
+        format!("u=https%3A%2F%2Fjoe%3A{letters}%40h.example%2Fx"),
+        format!("Cookie: sid = {secret}"),
+        format!("Set-Cookie: __Host-sid=\"{letters}\"; Secure"),
         format!("Cookie: sid={secret}; theme=dark"),
         format!("Set-Cookie: sid={secret}; Path=/"),
         format!("{{\"cookie\":\"sid={secret}\"}}"),
@@ -124,6 +142,10 @@ fn what_is_no_secret_stays_and_costs_no_copy() {
         "let session = start();",
         "    token: String,\n    token: Vec<u8>,\n",
         "日本語のテキスト",
+        "docker run -u 1000:1000 image",
+        "<tokens>12</tokens> <key>a</key>",
+        "https://h.example/a?to=joe@example.com",
+        "PWD=/home/joe",
     ] {
         assert!(matches!(Scrubber::new().scrub(text), Cow::Borrowed(same) if same == text), "{text}");
     }

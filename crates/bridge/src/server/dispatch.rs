@@ -8,11 +8,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use tokio::time::sleep;
-use toolway_transport::http_server::Accepts;
+use toolway_transport::http_server::{Accepts, Watched};
 use toolway_wire::{Id, UPSTREAM_ERROR};
 
 use super::body::Body;
-use super::events::Events;
+use super::events::{Events, Leaving};
 use super::flight::{Flight, Flights, Item, call_result};
 use super::message::{self, Message, Pieces};
 use super::{Server, answer};
@@ -50,6 +50,16 @@ pub(super) fn call(run: &Run, session: u64, id: &Id, message: &Message, modern: 
     }
 }
 
+/// What comes while requests wait.
+enum Next {
+    /// Something of a request.
+    Item(Option<Item>),
+    /// The client has waited for long enough: its answer begins.
+    Stream,
+    /// The client sends no more.
+    Left,
+}
+
 /// The answers to one POST, as far as they are there.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
@@ -57,6 +67,8 @@ pub(super) struct Answers {
     pub(super) flights: Flights,
     /// They go out as an array.
     pub(super) batch: bool,
+    /// The connection, where a client that leaves it gives up what waits.
+    pub(super) stream: Option<Watched>,
 }
 
 impl Answers {
@@ -75,18 +87,23 @@ impl Answers {
         }
     }
 
+    /// The same, given up when the client leaves its connection.
+    pub(super) fn while_there(mut self, stream: &Watched) -> Self {
+        self.stream = (!self.flights.is_empty()).then(|| stream.clone());
+        self
+    }
+
     /// The HTTP answer. Legacy or modern, what waits goes on as its flights say when the client leaves.
     pub(super) async fn respond(mut self, server: &Server, accepts: Accepts) -> Response<Body> {
         let keep_alive = server.options.keep_alive;
         if !self.flights.is_empty() && !accepts.json {
-            return answer::events(Events::new(self.ready, self.flights, keep_alive));
+            return self.stream(keep_alive);
         }
-        let (mut waited, mut patience) = (false, None);
+        let (mut waited, mut patience, mut leaving) = (false, None, None);
         while !self.flights.is_empty() {
-            let flights = &mut self.flights;
-            let item = poll_fn(|cx| match flights.poll(cx) {
-                Poll::Ready(item) => Poll::Ready(Some(item)),
-                Poll::Pending if !accepts.events => Poll::Pending,
+            let (flights, stream) = (&mut self.flights, &self.stream);
+            let next = poll_fn(|cx| match flights.poll(cx) {
+                Poll::Ready(item) => Poll::Ready(Next::Item(item)),
                 // A host in this process answers when the other tasks have had their turn: no timer is set for that.
                 Poll::Pending if !waited => {
                     waited = true;
@@ -94,24 +111,41 @@ impl Answers {
                     Poll::Pending
                 }
                 Poll::Pending => {
+                    if let Some(stream) = stream {
+                        let leaving = leaving.get_or_insert_with(|| Leaving::new(stream));
+                        if leaving.poll(cx).is_ready() {
+                            return Poll::Ready(Next::Left);
+                        }
+                    }
+                    if !accepts.events {
+                        return Poll::Pending;
+                    }
                     let patience = patience.get_or_insert_with(|| Box::pin(sleep(server.options.patience)));
-                    patience.as_mut().poll(cx).map(|()| None)
+                    patience.as_mut().poll(cx).map(|()| Next::Stream)
                 }
             })
             .await;
-            let Some(item) = item else {
-                return answer::events(Events::new(self.ready, self.flights, keep_alive));
+            let item = match next {
+                Next::Item(item) => item,
+                // Nobody can tell whether it reads on: a stream finds out, and nothing else does before the answer.
+                Next::Left if !accepts.events => return answer::status(StatusCode::ACCEPTED),
+                Next::Left | Next::Stream => return self.stream(keep_alive),
             };
             match item {
                 Some(Item::Answer(answer)) => self.ready.push(answer),
                 Some(Item::Note(note)) if accepts.events => {
                     self.ready.push(vec![note]);
-                    return answer::events(Events::new(self.ready, self.flights, keep_alive));
+                    return self.stream(keep_alive);
                 }
                 Some(Item::Note(_) | Item::Nothing) | None => {}
             }
         }
         self.at_once(accepts)
+    }
+
+    /// The HTTP answer as events.
+    fn stream(self, keep_alive: Duration) -> Response<Body> {
+        answer::events(Events::new(self.ready, self.flights, keep_alive).until_left(self.stream.as_ref()))
     }
 
     /// The HTTP answer where nothing waits.

@@ -2,6 +2,7 @@
 //! "Lifecycle", "Tools", "Transports".
 
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use toolway_transport::http_server::single;
 use toolway_wire::era::{Era, ProtocolVersion, header, negotiate};
 use toolway_wire::{
     INVALID_PARAMS, INVALID_REQUEST, Id, Kind, METHOD_NOT_FOUND, UPSTREAM_ERROR, error_response,
@@ -17,6 +18,8 @@ use super::session::Session;
 use crate::calls::Origin;
 
 const SESSION_ID: HeaderName = HeaderName::from_static(header::SESSION_ID);
+
+const VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
 
 /// Messages of one batch.
 const MOST_IN_BATCH: usize = 1000;
@@ -71,8 +74,8 @@ pub(super) fn delete(route: &Route, headers: &HeaderMap) -> Response<Body> {
     if headers.get(header::PROTOCOL_VERSION).is_some_and(is_modern) {
         return answer::not_allowed();
     }
-    let Some(id) = headers.get(SESSION_ID).and_then(|value| value.to_str().ok()) else {
-        return answer::error(StatusCode::BAD_REQUEST, "Mcp-Session-Id is missing");
+    let Some(id) = single(headers, &SESSION_ID) else {
+        return answer::error(StatusCode::BAD_REQUEST, "Mcp-Session-Id does not stand there once");
     };
     match route.sessions.close(id) {
         Some(session) => {
@@ -101,6 +104,7 @@ fn initialize(asked: &Asked<'_>, id: &Id, message: &Message) -> Response<Body> {
             return answer::message(StatusCode::INTERNAL_SERVER_ERROR, error);
         }
     };
+    asked.route.run.answered(Origin { session: session.number, request: id.clone() });
     let mut result =
         format!("{{\"protocolVersion\":\"{version}\",\"capabilities\":{{\"tools\":{{}}}},").into_bytes();
     result.extend_from_slice(b"\"serverInfo\":");
@@ -121,11 +125,15 @@ fn session(asked: &Asked<'_>, request: Option<&Id>) -> Result<Session, Box<Respo
         Some(id) => Box::new(answer::message(status, message::error(id, INVALID_REQUEST, text))),
         None => Box::new(answer::error(status, text)),
     };
-    let Some(id) = asked.headers.get(SESSION_ID).and_then(|value| value.to_str().ok()) else {
-        return Err(refuse(StatusCode::BAD_REQUEST, "Mcp-Session-Id is missing: initialize first"));
+    let Some(id) = single(asked.headers, &SESSION_ID) else {
+        return Err(refuse(
+            StatusCode::BAD_REQUEST,
+            "Mcp-Session-Id does not stand there once: initialize first",
+        ));
     };
     let session = asked.route.sessions.find(id).ok_or_else(|| refuse(StatusCode::NOT_FOUND, NO_SESSION))?;
-    let named = asked.headers.get(header::PROTOCOL_VERSION).map(|value| value.to_str().unwrap_or_default());
+    let named =
+        asked.headers.contains_key(VERSION).then(|| single(asked.headers, &VERSION).unwrap_or_default());
     let known =
         |text: &str| ProtocolVersion::parse(text).is_some_and(|v| ProtocolVersion::KNOWN.contains(&v));
     match named {
@@ -153,7 +161,11 @@ fn handle(asked: &Asked<'_>, session: Session, message: &Message) -> Reply {
         }
         return Reply::Nothing;
     };
-    match envelope.method().unwrap_or_default() {
+    let method = envelope.method().unwrap_or_default();
+    if method != "tools/call" {
+        run.answered(Origin { session: session.number, request: id.clone() });
+    }
+    match method {
         "ping" => Reply::Now(message::small_result(id, b"{}")),
         "tools/list" if message.has_cursor() => {
             Reply::Now(message::error(id, INVALID_PARAMS, "there is one page only: no cursor was given out"))

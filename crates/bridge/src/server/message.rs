@@ -100,9 +100,9 @@ impl Message {
         Some(error_response(b"null", INVALID_REQUEST, text, None))
     }
 
-    /// `params.arguments`, byte for byte.
+    /// `params.arguments`, byte for byte but for half characters, which not every host can read.
     pub(super) fn arguments(&self) -> Option<RawJson> {
-        self.member("arguments").map(RawJson::scanned)
+        self.member("arguments").map(|raw| RawJson::scanned(raw).with_whole_characters())
     }
 
     /// `params.cursor` is there and not `null`.

@@ -68,7 +68,7 @@ pub(super) async fn post(asked: &Asked<'_>, message: &Message) -> Response<Body>
             "Accept must name text/event-stream for a subscription",
         );
     }
-    Answers::of(reply).respond(asked.server, asked.accepts).await
+    Answers::of(reply).while_there(asked.stream).respond(asked.server, asked.accepts).await
 }
 
 /// The modern revisions that are spoken.

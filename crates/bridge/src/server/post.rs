@@ -1,7 +1,6 @@
 //! Owns the way of a request from the door to the handlers of the two generations: checks that need no parsing, the body,
 //! and which generation it belongs to.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,14 +8,14 @@ use http::header::CONTENT_ENCODING;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use toolway_transport::http_server::{Accepts, Standing, announced_length, is_json, is_modern};
+use toolway_transport::http_server::{Accepts, Watched, announced_length, is_json, is_modern};
 
 use super::body::Body;
 use super::door::Refused;
 use super::intake::{self, Untaken};
 use super::message::{self, Content};
 use super::routes::Route;
-use super::{Server, answer, legacy, modern};
+use super::{Client, Server, answer, legacy, modern};
 
 /// What a handler is told beside the message.
 #[derive(Debug)]
@@ -25,23 +24,20 @@ pub(super) struct Asked<'a> {
     pub(super) route: &'a Route,
     pub(super) headers: &'a HeaderMap,
     pub(super) accepts: Accepts,
+    /// The connection that it came on.
+    pub(super) stream: &'a Watched,
 }
 
 /// Answers one HTTP request.
-pub(super) async fn handle(
-    server: &Server,
-    local: SocketAddr,
-    standing: &Standing,
-    request: Request<Incoming>,
-) -> Response<Body> {
+pub(super) async fn handle(server: &Server, client: &Client, request: Request<Incoming>) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    let route = match admit(server, &parts, local) {
+    let route = match admit(server, &parts, client) {
         Ok(route) => route,
         Err(refused) => return answer::refused(refused),
     };
-    standing.admit();
+    client.standing.admit();
     match parts.method {
-        Method::POST => post(server, &route, &parts.headers, body).await,
+        Method::POST => post(server, client, &route, &parts.headers, body).await,
         Method::DELETE => legacy::delete(&route, &parts.headers),
         // There is nothing that the server would say by itself, so there is no stream to open with GET.
         _ => answer::not_allowed(),
@@ -49,12 +45,18 @@ pub(super) async fn handle(
 }
 
 /// All that is checked before anything is read.
-fn admit(server: &Server, parts: &Parts, local: SocketAddr) -> Result<Arc<Route>, Refused> {
-    server.door.check(parts, local)?;
+fn admit(server: &Server, parts: &Parts, client: &Client) -> Result<Arc<Route>, Refused> {
+    server.door.check(parts, client.local)?;
     server.routes.find(parts.uri.path())
 }
 
-async fn post(server: &Server, route: &Route, headers: &HeaderMap, body: Incoming) -> Response<Body> {
+async fn post(
+    server: &Server,
+    client: &Client,
+    route: &Route,
+    headers: &HeaderMap,
+    body: Incoming,
+) -> Response<Body> {
     let encoded = headers.get_all(CONTENT_ENCODING).iter().any(|coding| coding != "identity");
     if encoded || !is_json(headers) {
         let reason = "Content-Type must be application/json, without a Content-Encoding";
@@ -78,7 +80,7 @@ async fn post(server: &Server, route: &Route, headers: &HeaderMap, body: Incomin
             return answer::error(StatusCode::BAD_REQUEST, "the body of the request is broken");
         }
     };
-    dispatch(&Asked { server, route, headers, accepts }, &bytes).await
+    dispatch(&Asked { server, route, headers, accepts, stream: &client.stream }, &bytes).await
 }
 
 async fn dispatch(asked: &Asked<'_>, bytes: &Bytes) -> Response<Body> {

@@ -24,10 +24,17 @@ impl SettingChange {
             return Err(BridgeError::SettingRefused("it has no key".to_owned()));
         }
         let alone = change.apply("{}").map_err(BridgeError::SettingRefused)?;
-        match Settings::parse(alone.as_bytes()).1.first() {
-            Some(warning) => Err(BridgeError::SettingRefused(warning.to_string())),
-            None => Ok(change),
+        if let Some(warning) = Settings::parse(alone.as_bytes()).1.first() {
+            return Err(BridgeError::SettingRefused(warning.to_string()));
         }
+        // A group written whole would take away the settings in it that nobody spoke of. The only setting that is an
+        // object is a list of models.
+        let is_object = change.value.as_ref().is_some_and(RawJson::is_object);
+        if is_object && path != ["models", "fastDefaults"] {
+            let group = format!("{}: is a group of settings, not one of them", path.join("."));
+            return Err(BridgeError::SettingRefused(group));
+        }
+        Ok(change)
     }
 
     /// Takes a setting away, so that its default counts. One that is not there is no error.

@@ -45,9 +45,12 @@ pub(super) fn content(path: &Path) -> Result<Vec<u8>, Unread> {
     Ok(bytes)
 }
 
-/// The text without the mark that some editors put before it.
+/// The mark that some editors put before a text.
+pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The text without that mark.
 pub(super) fn text(bytes: &[u8]) -> Option<&str> {
-    std::str::from_utf8(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)).ok()
+    std::str::from_utf8(bytes.strip_prefix(MARK).unwrap_or(bytes)).ok()
 }
 
 impl Settings {

@@ -14,7 +14,7 @@ use crate::error::BridgeError;
 use super::Settings;
 use super::change::SettingChange;
 use super::lock::{Lock, PATIENCE};
-use super::read::{LARGEST, Unread, content, text};
+use super::read::{LARGEST, MARK, Unread, content, text};
 
 /// A link behind a link behind a link.
 const MOST_LINKS: usize = 40;
@@ -79,6 +79,11 @@ fn replace(path: &Path, changes: &[SettingChange]) -> Result<(), BridgeError> {
     if !new.ends_with('\n') {
         new.push('\n');
     }
+    // No text in JSON has a raw line break: these are all between values.
+    let windows = old_text.matches("\r\n").count();
+    if windows > 0 && windows == old_text.matches('\n').count() {
+        new = new.replace("\r\n", "\n").replace('\n', "\r\n");
+    }
     // A file that would be the same, or one that is not there and would say nothing.
     if new == old_text || (old.is_none() && new == "{}\n") {
         return Ok(());
@@ -93,6 +98,9 @@ fn replace(path: &Path, changes: &[SettingChange]) -> Result<(), BridgeError> {
     };
     if permissions.as_ref().is_some_and(fs::Permissions::readonly) {
         return Err(unusable("is write-protected".to_owned()));
+    }
+    if old.is_some_and(|old| old.starts_with(MARK)) {
+        new.insert_str(0, std::str::from_utf8(MARK).unwrap_or_default());
     }
     put(path, new.as_bytes(), permissions).map_err(failed(path))
 }

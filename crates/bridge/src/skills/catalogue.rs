@@ -103,16 +103,18 @@ fn catalogue_at(system: &str, open: usize) -> Option<(&str, &str)> {
 /// skills that are for tasks; or the tag of the host's section directly before it. A catalogue that was written here before
 /// counts as well.
 fn introduction(before: &str) -> Option<usize> {
-    let paragraph_end = before.trim_end_matches(['\n', '\r', ' ']).len();
-    let paragraph = before.get(..paragraph_end)?;
-    if paragraph == "<skills>" || paragraph.ends_with("\n<skills>") {
-        return Some(before.len());
+    let mut start = before.trim_end_matches(['\n', '\r', ' ']).len();
+    let mut first = "";
+    for line in before.get(..start)?.split_inclusive('\n').rev() {
+        let shown = line.trim_end_matches(['\n', '\r']);
+        if shown == "<skills>" && first.is_empty() {
+            return Some(before.len());
+        }
+        if shown.is_empty() || shown == "<skills>" {
+            break;
+        }
+        start -= line.len();
+        first = shown;
     }
-    let last = paragraph.rfind("\n\n").and_then(|at| paragraph.get(at..)).unwrap_or(paragraph);
-    let last = last.trim_start_matches('\n');
-    let inside = last.rsplit_once("\n<skills>\n").map(|(_, inside)| inside);
-    let inside = inside.or_else(|| last.strip_prefix("<skills>\n")).unwrap_or(last);
-    let start = paragraph_end - inside.len();
-    let first = paragraph.get(start..)?.lines().next()?;
     (first == INTRODUCTION || first.starts_with("The following skills provide")).then_some(start)
 }

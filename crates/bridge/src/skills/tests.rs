@@ -246,6 +246,14 @@ async fn of_two_skills_with_one_name_the_first_counts() {
 }
 
 #[test]
+fn a_hidden_skill_hides_its_name() {
+    let shelf = Shelf::new();
+    let hidden = Skill { disable_model_invocation: true, ..shelf.skill("swim") };
+    let list = SkillList::read(vec![hidden, shelf.skill("swim"), shelf.skill("run")]);
+    assert_eq!(list.names(), ["run"], "a second one of that name is not the host's");
+}
+
+#[test]
 fn statement_43_the_tool_is_active_only_with_skills_a_bridge_and_the_agent_s_model() {
     let all = ToolConditions {
         host_has_active_tools: true,

@@ -89,7 +89,8 @@ fn description(profile: &Profile, mcp_name: &str, tool: &HostTool) -> String {
         }
     }
     format!(
-        "{text}\n\nCall it as {mcp_name}; its {host} name is {shown}. The first prompt has the rules for all of them."
+        "{text}\n\nCall it as {mcp_name}; its {host} name is {shown}. The full rules are in the bootstrap prompt, if \
+         there was one."
     )
 }
 

@@ -238,7 +238,7 @@ fn statement_15_a_definition_has_description_guidelines_and_pointer() {
     all.all[0].guidelines = ["  Prefer it to shell. ", "", " \n", "Give a path."].map(str::to_owned).to_vec();
     let snapshot = take(&SurfaceOptions::default(), &all);
     let expected = "Reads a \"file\".\nAll of it.\n\nGuidelines:\n- Prefer it to shell.\n- Give a path.\n\nCall it as \
-                    pi__read_file; its pi name is \"read.file\". The first prompt has the rules for all of them.";
+                    pi__read_file; its pi name is \"read.file\". The full rules are in the bootstrap prompt, if there was one.";
     assert_eq!(
         listed(&snapshot),
         [json!({
@@ -257,8 +257,8 @@ fn statement_15_a_definition_has_description_guidelines_and_pointer() {
     let snapshot = Snapshot::take(&Profile::HOST, &SurfaceOptions::default(), &all);
     assert_eq!(
         listed(&snapshot)[0]["description"],
-        "Runs the host tool \"read.file\".\n\nCall it as host__read_file; its host name is \"read.file\". The first \
-         prompt has the rules for all of them."
+        "Runs the host tool \"read.file\".\n\nCall it as host__read_file; its host name is \"read.file\". The full rules \
+         are in the bootstrap prompt, if there was one."
     );
     assert_eq!(listed(&snapshot)[0]["_meta"], json!({"hostToolName": "read.file"}));
 }

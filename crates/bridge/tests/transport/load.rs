@@ -39,6 +39,20 @@ async fn a_thousand_calls_from_a_thousand_connections_are_all_answered() -> Resu
     Ok(())
 }
 
+#[tokio::test]
+async fn a_thousand_clients_with_a_session_each_are_all_remembered() -> Result<()> {
+    let rig = Rig::new().await?;
+    let mut sessions = Vec::new();
+    for _ in 0..1000 {
+        sessions.push(rig.legacy().await?);
+    }
+    for (id, session) in sessions.iter().enumerate() {
+        let answer = session.ask(&rig, &call(id as u64, "pi__echo", &json!({"id": id}))).await?;
+        assert_eq!((answer.status(), text_of(&answer.json()?)), (200, format!("{{\"id\":{id}}}").as_str()));
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn both_generations_at_once_from_many_clients() -> Result<()> {
     let rig = std::sync::Arc::new(Rig::new().await?);

@@ -3,6 +3,9 @@
 mod bodies;
 mod calls;
 mod door;
+mod half_closed;
+mod http_forms;
+mod ids;
 mod legacy;
 mod life;
 mod load;

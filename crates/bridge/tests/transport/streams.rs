@@ -145,3 +145,23 @@ async fn a_host_that_floods_with_progress_fills_no_memory() -> Result<()> {
     assert!(notes < 1000 && last > 49_998.0, "{notes} notes, the last says {last}");
     Ok(())
 }
+
+#[tokio::test]
+async fn progress_with_long_messages_is_bounded_in_bytes_and_the_newest_stays() -> Result<()> {
+    let mut rig = Rig::new().await?;
+    let session = rig.legacy().await?;
+    let mut wire = Wire::open(rig.port).await?;
+    wire.send(&session.post(&rig, &with_token(1, &json!("t")))).await?;
+    let started = rig.started().await?;
+    for (number, size) in
+        [(1, 200 << 10), (2, 100 << 10), (3, 100 << 10), (4, 2 << 20), (5, 3 << 20), (6, 10)]
+    {
+        rig.run.progress(&started.id, &Progress { message: Some("x".repeat(size)), ..Progress::new(number) });
+    }
+    rig.run.settle(&started.id, HostResult::text("done"));
+    assert!(wire.head().await?.is_events());
+    let note = wire.event().await?.context("no progress")?;
+    assert_eq!(note["params"]["progress"], 6);
+    assert_eq!(text_of(&wire.event().await?.context("no answer")?), "done");
+    Ok(())
+}

@@ -84,6 +84,11 @@ impl Wire {
         Ok(self.stream.write_all(bytes).await?)
     }
 
+    /// Says that nothing more is sent; what comes is still read.
+    pub(crate) async fn finish(&mut self) -> Result<()> {
+        Ok(self.stream.shutdown().await?)
+    }
+
     /// The other side has closed the connection, with or without a last word.
     pub(crate) async fn is_closed(&mut self) -> Result<bool> {
         let mut rest = [0; 1024];
@@ -118,17 +123,21 @@ impl Wire {
         let head = self.head().await?;
         let mut body = Vec::new();
         if let Some(length) = head.header("content-length") {
-            let length = length.parse()?;
-            while self.buffer.len() < length {
-                self.more().await?;
-            }
-            body = self.buffer.drain(..length).collect();
+            body = self.take(length.parse()?).await?;
         } else if head.header("transfer-encoding") == Some("chunked") {
             while let Some(piece) = self.piece().await? {
                 body.extend(piece);
             }
         }
         Ok(Answer { head, body })
+    }
+
+    /// So many bytes of a body.
+    pub(crate) async fn take(&mut self, length: usize) -> Result<Vec<u8>> {
+        while self.buffer.len() < length {
+            self.more().await?;
+        }
+        Ok(self.buffer.drain(..length).collect())
     }
 
     /// The next message of an event stream; `None`: it has ended. Comments are counted and passed over.

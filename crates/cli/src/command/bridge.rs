@@ -16,6 +16,7 @@ pub(super) fn run(args: BridgeArgs) -> Result<Exit, UsageError> {
     let own = Environment::read();
     let Bridging { protocol, log } = Bridging::new(args, &own)?;
     logs::start(log);
+    more_files();
     let system = |error: std::io::Error| UsageError::new("system", error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
     let mut signals = signals()?;
@@ -45,3 +46,27 @@ pub(super) fn run(args: BridgeArgs) -> Result<Exit, UsageError> {
         HostEnding::Signal(signal) => Exit::Signal(u8::try_from(signal).unwrap_or(0)),
     })
 }
+
+/// Every connection of an agent is an open file, and the usual limit of 1024 is soon reached: raises it, within what the
+/// process may have. Best effort.
+#[cfg(unix)]
+fn more_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    // Some systems refuse more than a number of their own, whatever they say the most is.
+    const WANTED: [u64; 2] = [65_536, 10_240];
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    for wanted in WANTED {
+        let wanted = maximum.map_or(wanted, |maximum| maximum.min(wanted));
+        if current.is_none_or(|current| current >= wanted) {
+            return;
+        }
+        match setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }) {
+            Ok(()) => return,
+            Err(error) => tracing::debug!(%error, wanted, "the limit of open files could not be raised"),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn more_files() {}

@@ -62,6 +62,16 @@ fn a_wrong_field_is_named() -> Result<()> {
     assert!(error["message"].as_str().is_some_and(|text| text.contains("`sesion`")), "{error}");
     let error = host.refused("settings/write", json!({"changes": {"tools.bridge.enabled": "yes"}}))?;
     assert_eq!(error["data"]["field"], "changes.tools.bridge.enabled");
+    assert!(
+        error["message"].as_str().is_some_and(|text| text.ends_with("is neither true nor false")),
+        "{error}"
+    );
+    // A group of settings is none: the others in it would go.
+    let error = host.refused("settings/write", json!({"changes": {"tools.bridge": {"enabled": true}}}))?;
+    assert_eq!(error["data"]["field"], "changes.tools.bridge");
+    host.client.send("{\"jsonrpc\":\"2.0\",\"id\":\"list\",\"method\":\"run/open\",\"params\":[]}")?;
+    let answer: Value = serde_json::from_slice(&host.client.answer("\"list\"")?)?;
+    assert_eq!(answer["error"]["data"], json!({"field": "", "wanted": "an object is wanted"}));
     Ok(())
 }
 

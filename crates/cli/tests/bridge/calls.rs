@@ -87,6 +87,84 @@ fn results_failures_and_progress_take_their_ways() -> Result<()> {
 }
 
 #[test]
+fn a_number_of_progress_that_is_none_is_named() -> Result<()> {
+    let mut host = Host::start("host")?;
+    let (_, agent) = host.with_agent(&["work"])?;
+    let pending = agent.call_later(1, "host__work", &json!({}));
+    let call = host.call()?;
+    for odd in [json!("1"), json!(true), json!([1]), json!({})] {
+        let error = host.refused("call/progress", json!({"call": call["call"], "progress": odd}))?;
+        assert_eq!(
+            (&error["code"], &error["data"]["field"]),
+            (&json!(-32602), &json!("progress")),
+            "{error}"
+        );
+        let error =
+            host.refused("call/progress", json!({"progress": 1, "total": odd, "call": call["call"]}))?;
+        assert_eq!(error["data"]["field"], "total", "{error}");
+    }
+    let number = "123456789012345678901234567890.10";
+    host.client.send(&format!(
+        r#"{{"jsonrpc":"2.0","id":"n","method":"call/progress","params":{{"call":{},"progress":{number}}}}}"#,
+        call["call"]
+    ))?;
+    host.client.answer("\"n\"")?;
+    host.answer(&call, "done")?;
+    assert_eq!(pending.answer()?.messages.len(), 2);
+    Ok(())
+}
+
+#[test]
+fn only_calls_that_an_agent_waits_for_are_admitted_among_the_bridges_own() -> Result<()> {
+    let hex = "0123456789abcdef0123456789abcdef";
+    for profile in ["pi", "host"] {
+        let mut host = Host::start(profile)?;
+        // Also before there is any run.
+        for opened in [false, true] {
+            if opened {
+                host.declare(&["work"])?;
+                host.open(json!({}))?;
+            }
+            for prefix in ["cursor-pi-bridge-run-", "toolway-bridge-run-"] {
+                for id in [format!("{prefix}{hex}-t1"), format!("{prefix}{hex}-tool-1"), format!("{prefix}x")]
+                {
+                    let admitted = host.ask("call/admit", json!({"call": id}))?;
+                    assert_eq!(admitted["admitted"], false, "{id}");
+                    assert!(
+                        admitted["reason"].as_str().is_some_and(|text| text.contains("no longer pending"))
+                    );
+                    assert!(!host.answer(&json!({"call": id}), "never asked")?);
+                }
+            }
+            for id in ["toolu_1", "", "call-t1", "cursor-replay-1"] {
+                assert_eq!(host.ask("call/admit", json!({"call": id}))?, json!({"admitted": true}), "{id}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn arguments_that_are_no_object_come_as_an_empty_one() -> Result<()> {
+    let mut host = Host::start("pi")?;
+    let (_, agent) = host.with_agent(&["work"])?;
+    let mut odd: Vec<Value> = [json!(null), json!("x"), json!(7), json!([1]), json!(true)]
+        .into_iter()
+        .map(|arguments| json!({"name": "pi__work", "arguments": arguments}))
+        .collect();
+    odd.push(json!({"name": "pi__work"}));
+    for (id, params) in (1..).zip(odd) {
+        let pending =
+            agent.post_later(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+        let call = host.call()?;
+        assert_eq!(call["arguments"], json!({}), "{params}");
+        assert!(host.answer(&call, "ran")?);
+        assert_eq!(pending.answer()?.text()?, "ran");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_cancelled_call_is_told_once_and_its_result_counts_nothing() -> Result<()> {
     let mut host = Host::start("host")?;
     let (_, agent) = host.with_agent(&["work"])?;

@@ -18,7 +18,9 @@ fn is_open(url: &str) -> Result<bool> {
 
 #[test]
 fn statement_29_a_signal_rejects_the_calls_tells_the_host_and_ends_the_process() -> Result<()> {
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+    for (signal, name, code) in
+        [(Signal::INT, "SIGINT", 130), (Signal::TERM, "SIGTERM", 143), (Signal::HUP, "SIGHUP", 129)]
+    {
         let mut host = Host::start("pi")?;
         let (run, agent) = host.with_agent(&["slow"])?;
         let pending = agent.call_later(1, "pi__slow", &json!({}));
@@ -27,8 +29,11 @@ fn statement_29_a_signal_rejects_the_calls_tells_the_host_and_ends_the_process()
         host.client.signal(signal)?;
         let cancelled = host.told("call/cancelled")?;
         assert_eq!(cancelled["call"], call["call"]);
-        pending.answer()?.error()?;
-        host.told("bridge/closing")?;
+        let error = pending.answer()?.error()?;
+        let closing = host.told("bridge/closing")?;
+        for reason in [&json!(error), &cancelled["reason"], &closing["reason"]] {
+            assert!(reason.as_str().is_some_and(|reason| reason.contains(name)), "{reason}");
+        }
         assert_eq!(host.wait_exit()?.code(), Some(code));
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         assert!(!is_open(&run.url)?);
@@ -123,6 +128,58 @@ fn the_address_is_said_in_one_answer_and_nowhere_else() -> Result<()> {
         for secret in [&token, "sk-argument", "sk-result"] {
             assert!(!place.contains(secret), "{place}");
         }
+    }
+    Ok(())
+}
+
+#[test]
+fn logs_have_no_value_of_a_failed_notification_and_say_once_that_diagnostics_cannot_be_written() -> Result<()>
+{
+    let house = home()?;
+    let settings = json!({"tools": {"bridge": {"debug": {"file": "no/such/folder/d.log"}}}});
+    std::fs::write(house.path().join(".config/toolway/bridge.json"), settings.to_string())?;
+    let mut host = Host::start_with(house, "host", json!({}))?;
+    let (_, agent) = host.with_agent(&["a"])?;
+    let pending = agent.call_later(1, "host__a", &json!({}));
+    let call = host.call()?;
+    for params in [
+        json!({"call": call["call"], "content": "", "isError": "sk-value"}),
+        json!({"call": "sk-value", "sk-value": 1}),
+    ] {
+        host.client
+            .send(&json!({"jsonrpc": "2.0", "method": "call/result", "params": params}).to_string())?;
+    }
+    assert!(host.answer(&call, "done")?);
+    pending.answer()?;
+    host.shut_down()?;
+    let stderr = host.client.stderr();
+    assert!(stderr.contains("a notification of the host failed"), "{stderr}");
+    assert!(!stderr.contains("sk-value"), "{stderr}");
+    assert_eq!(
+        stderr.matches("diagnostics cannot be written to no/such/folder/d.log").count(),
+        1,
+        "{stderr}"
+    );
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_limit_of_open_files_is_raised_within_what_is_allowed() -> Result<()> {
+    for (soft, hard, raised) in [("256", "4000", "4000"), ("300", "900", "900"), ("700", "700", "700")] {
+        let house = home()?;
+        let bridge = crate::host::command(house.path(), &[]);
+        let mut limited = std::process::Command::new("sh");
+        limited.args(["-c", &format!("ulimit -Sn {soft} && ulimit -Hn {hard} && exec \"$0\" bridge")]);
+        limited.arg(bridge.get_program()).env_clear().env("HOME", house.path());
+        let mut client = toolway_testkit::Client::start(&mut limited)?;
+        client.send(
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"host":{"name":"h"}}}"#,
+        )?;
+        client.answer("1")?;
+        let limits = std::fs::read_to_string(format!("/proc/{}/limits", client.pid()))?;
+        let line = limits.lines().find(|line| line.starts_with("Max open files")).context("no such limit")?;
+        assert_eq!(line.split_whitespace().nth(3), Some(raised), "{line}");
     }
     Ok(())
 }

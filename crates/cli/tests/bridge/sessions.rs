@@ -66,6 +66,24 @@ fn skills_are_activated_without_the_host() -> Result<()> {
 }
 
 #[test]
+fn statement_41_a_skill_is_whole_up_to_a_mebibyte_whatever_the_client_takes() -> Result<()> {
+    let mut host = Host::start("host")?;
+    let file = host.home().join("SKILL.md");
+    host.declare(&["a"])?;
+    let skill = json!({"name": "long", "description": "", "filePath": file});
+    host.ask("skills/declare", json!({"skills": [skill]}))?;
+    let run = host.open(json!({}))?;
+    let agent = Agent::connect(&run.url)?;
+    for (id, length) in [(1, 50_000), (2, 1 << 20), (3, (1 << 20) + 1)] {
+        std::fs::write(&file, "x".repeat(length))?;
+        let text = agent.call(id, "host__activate_skill", &json!({"name": "long"}))?.text()?;
+        assert!(text.contains(&"x".repeat(length.min(1 << 20))), "{length}: {} bytes", text.len());
+        assert_eq!(text.contains("[cut: the first 1048576 of 1048577 bytes"), length > 1 << 20);
+    }
+    Ok(())
+}
+
+#[test]
 fn prompts_go_on_until_something_forces_a_new_agent() -> Result<()> {
     let mut host = Host::start("pi")?;
     host.declare(&["todo"])?;

@@ -19,7 +19,7 @@ use super::io::{Clock, Io};
 /// The longest head of a request.
 const MAX_HEAD: usize = 64 << 10;
 
-/// How long a connection may wait.
+/// How long a connection may wait, and for what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionTimes {
     /// For its first request that is admitted.
@@ -28,6 +28,9 @@ pub struct ConnectionTimes {
     pub idle: Duration,
     /// For its peer to take bytes of an answer.
     pub stall: Duration,
+    /// A peer that ends its half of the connection still gets the answers to what it has asked. One that is gone altogether
+    /// is noticed when it is sent something: who wants to know earlier watches the socket.
+    pub half_open: bool,
 }
 
 /// Serves one connection to its end; the error is a fragment for a log. After `stop` the request at hand is finished.
@@ -53,6 +56,7 @@ where
             .timer(Clock)
             .header_read_timeout(times.idle)
             .max_buf_size(MAX_HEAD)
+            .half_close(times.half_open)
             .serve_connection(Io::new(stream, times.stall), service)
     );
     let unproven = async {

@@ -32,9 +32,9 @@ impl Accepts {
     }
 }
 
-/// `Content-Type` says JSON, with any parameters.
+/// `Content-Type` stands once and says JSON, with any parameters.
 pub fn is_json(headers: &HeaderMap) -> bool {
-    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let value = single(headers, &CONTENT_TYPE).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }
 
@@ -127,5 +127,10 @@ mod tests {
             assert_eq!(is_json(&headers), fits, "{value}");
         }
         assert!(!is_json(&HeaderMap::new()));
+        let mut twice = HeaderMap::new();
+        for value in ["application/json", "text/plain"] {
+            twice.append(CONTENT_TYPE, value.parse().unwrap());
+        }
+        assert!(!is_json(&twice));
     }
 }

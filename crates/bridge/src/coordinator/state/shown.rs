@@ -5,13 +5,14 @@ use std::sync::{Arc, PoisonError};
 
 use tokio::time::Instant;
 
-use super::State;
-use crate::agent_port::AgentEnd;
+use super::{Event, State};
+use crate::agent_port::{AgentEnd, AgentEvent};
 use crate::call::CallId;
+use crate::coordinator::driver::Told;
 use crate::coordinator::pool::{Live, Pooled};
 use crate::host_port::{ToolCall, TurnRequest};
 use crate::live::LiveItem;
-use crate::replay::{AgentToolEvent, Card, Disk, Replay, ReplayContext, ReplayOutput, RunEnd};
+use crate::replay::{AgentToolEvent, Card, Disk, Replay, ReplayContext, ReplayOutput, RunEnd, Sight, Wish};
 use crate::scrub::Scrubber;
 use crate::settings::HostMode;
 
@@ -28,6 +29,9 @@ impl Pooled {
 impl State {
     pub(super) fn new_replay(&self, request: &TurnRequest) -> Replay {
         let mut replay = Replay::new(self.replay_context(request), Scrubber::new(), Arc::new(Disk));
+        for secret in (self.secrets)() {
+            replay.scrubber().add(&secret);
+        }
         // Bridge calls have their own endpoint, which no text may show, also one that an agent keeps from an earlier turn.
         if let Some(run) = self.agent.as_ref().and_then(|agent| agent.run.as_ref()) {
             replay.scrubber().add(&run.server().url);
@@ -64,6 +68,25 @@ impl State {
         }
         let shown = live.replay.on(event, now);
         show(live, shown, now);
+    }
+
+    /// The files that cards of this event would show.
+    pub(in crate::coordinator) fn wishes(&self, event: &Event) -> Vec<Wish> {
+        let Event::Told(number, Told::Event(told)) = event else { return Vec::new() };
+        let agent = self.agent.as_ref().filter(|agent| agent.number == *number);
+        let Some(live) = agent.and_then(|agent| agent.live.as_ref()) else { return Vec::new() };
+        match told {
+            AgentEvent::Tool(event) => live.replay.wish(event).into_iter().collect(),
+            AgentEvent::Step(events) => events.iter().filter_map(|event| live.replay.wish(event)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What was seen of them, or that nothing more is seen.
+    pub(in crate::coordinator) fn see(&mut self, sight: Option<Sight>) {
+        if let Some(live) = self.agent.as_mut().and_then(|agent| agent.live.as_mut()) {
+            live.replay.see(sight);
+        }
     }
 
     /// What was due by now, if anybody sees it: a line about what still runs is no use to a turn that is over.

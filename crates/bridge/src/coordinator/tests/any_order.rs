@@ -116,7 +116,7 @@ impl World {
             made.lock().unwrap().push((number, snapshot, driver));
             reins
         };
-        let state = State::new(making, Box::new(start), Box::new(|| None));
+        let state = State::new(making, Box::new(start), Box::new(|| None), Box::new(Vec::new));
         Self {
             state,
             host,

@@ -148,3 +148,42 @@ async fn an_aborted_turn_says_as_text_what_did_not_complete() {
     assert_eq!(calls(&message).len(), 0);
     assert!(thinking(&message).contains("the run was aborted"), "{message:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_local_file_is_shown_where_the_agent_said_nothing_of_its_content() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.txt"), "in the file").unwrap();
+    std::fs::write(folder.path().join(".env"), "KEY=in another file").unwrap();
+    let mut rig = rig();
+    let mut request = rig.request();
+    request.messages.push(crate::prompt::Message::user("look"));
+    request.cwd = folder.path().to_owned();
+    rig.messages.clone_from(&request.messages);
+    let turn = rig.session.turn(request).await;
+    let mut agent = rig.agent().await;
+    agent.prompt().await;
+    let read = |id: &str, path: &str| {
+        let result = Some(r#"{"status":"success","value":{}}"#);
+        AgentToolEvent::Completed(activity(id, "read", &format!(r#"{{"path":"{path}"}}"#), result))
+    };
+    agent.tell(AgentEvent::Step(vec![read("a1", "a.txt"), read("a2", ".env"), read("a3", "none")])).await;
+    agent.text("Done.").await;
+    agent.finish().await;
+    let shown = thinking(&turn.message().await);
+    assert_eq!(shown.matches("in the file").count(), 1, "{shown}");
+    assert_eq!(shown.matches("reported no content]\n").count(), 3, "{shown}");
+    assert!(!shown.contains("another"), "{shown}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_key_that_the_agent_is_made_with_is_in_no_text() {
+    let mut rig = rig();
+    let (turn, agent) = ask(&mut rig).await;
+    let result = r#"{"status":"success","value":{"stdout":"it is the key in use, as of now"}}"#;
+    let echo = activity("a1", "grep", r#"{"pattern":"the key in use"}"#, Some(result));
+    agent.tell(AgentEvent::Tool(AgentToolEvent::Completed(echo))).await;
+    agent.text("Done.").await;
+    agent.finish().await;
+    let shown = thinking(&turn.message().await);
+    assert!(shown.contains("[redacted]") && !shown.contains("the key in use"), "{shown}");
+}

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use toolway_secret::Secret;
 use toolway_wire::Id;
 
 use super::faults::{At, Faults};
@@ -155,6 +156,10 @@ impl AgentPort for Port {
         let refuses = Arc::clone(&self.refuses);
         let faults = Arc::clone(&self.faults);
         Ok(Doll { prompts, events: tokio::sync::Mutex::new(told), cancelled, disposed, refuses, faults })
+    }
+
+    fn secrets(&self) -> Vec<Secret> {
+        vec![Secret::new("the key in use")]
     }
 
     fn identity(&self) -> Option<Digest> {

@@ -35,6 +35,81 @@ fn the_first_that_does_not_fit_ends_it_even_if_older_ones_would_fit() {
     assert_eq!(Demand { budget_tokens: Some(16), ..demand }.fit().omitted, 0, "64 characters");
 }
 
+/// Questions, answers, calls, results, images: also what came after the latest question.
+fn mixed() -> Vec<Message> {
+    let message = |json: &str| serde_json::from_str::<Message>(json).unwrap();
+    let long = "result ".repeat(60);
+    vec![
+        Message::user("a first question about things"),
+        message(
+            r#"{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"toolCall","id":"1","name":"t","arguments":{}}]}"#,
+        ),
+        message(&format!(
+            r#"{{"role":"toolResult","toolCallId":"1","toolName":"t","content":[{{"type":"text","text":"{long}"}},{{"type":"image","data":"AA"}}]}}"#
+        )),
+        Message::assistant("more of it"),
+        message(
+            r#"{"role":"user","content":[{"type":"text","text":"the latest question"},{"type":"image","data":"AA"},{"type":"image","data":"BB"}]}"#,
+        ),
+        message(r#"{"role":"assistant","content":[{"type":"toolCall","id":"2","name":"t","arguments":{}}]}"#),
+        message(r#"{"role":"toolResult","toolCallId":"2","toolName":"t","content":"late result"}"#),
+    ]
+}
+
+#[test]
+fn every_budget_is_kept_or_nothing_is_left_to_leave_out() {
+    let all = mixed();
+    for messages in (1..=all.len()).map(|count| &all[..count]) {
+        let input = PromptInput {
+            profile: &Profile::PI,
+            exposed: &["pi__a"],
+            manifest: Some("manifest"),
+            plan_mode: true,
+            system: "system",
+            messages,
+            sent: 0,
+            budget_tokens: None,
+        };
+        let whole = bootstrap(&input);
+        let full = estimate(&whole.text, whole.images.len());
+        let mut omitted = usize::MAX;
+        for budget in 0..full + 3 {
+            let prompt = bootstrap(&PromptInput { budget_tokens: Some(budget), ..input });
+            assert!(prompt.omitted <= omitted, "a larger budget leaves out more: {budget}");
+            omitted = prompt.omitted;
+            assert_eq!(prompt.images, whole.images);
+            if budget >= full {
+                assert_eq!(prompt, whole);
+                continue;
+            }
+            let fits = estimate(&prompt.text, prompt.images.len()) <= budget;
+            assert!(fits || omitted + 1 >= messages.len(), "{budget} of {full}: {omitted} left out");
+            let notice = format!("{omitted} earlier message");
+            assert_eq!(prompt.text.contains(&notice), omitted > 0, "{}", prompt.text);
+            assert_eq!(prompt.text.contains("the latest question"), messages.len() > 4);
+        }
+    }
+}
+
+#[test]
+fn one_message_that_is_larger_than_any_budget_is_sent_whole() {
+    let huge = "x".repeat(1_000_000);
+    let messages = [Message::user(&huge)];
+    for budget in [0, 1, 300_000, usize::MAX] {
+        let prompt = bootstrap(&PromptInput {
+            profile: &Profile::HOST,
+            exposed: &[],
+            manifest: None,
+            plan_mode: false,
+            system: "",
+            messages: &messages,
+            sent: 0,
+            budget_tokens: Some(budget),
+        });
+        assert!(prompt.text.contains(&huge) && prompt.omitted == 0 && !prompt.text.contains("left out"));
+    }
+}
+
 fn conversation() -> impl Strategy<Value = Vec<Message>> {
     let text = prop_oneof!["[a-z \n]{0,80}", "\\PC{0,40}", "[文字🦀é]{0,60}"];
     let message = (any::<bool>(), text)

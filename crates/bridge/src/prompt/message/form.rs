@@ -1,6 +1,7 @@
 //! Owns the JSON form of messages: lenient in what is read, only the members of the role in what is written.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Block, Message, MessageBody};
@@ -16,28 +17,45 @@ impl Serialize for Message {
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = RawJson::deserialize(deserializer)?;
-        let read: Read = serde_json::from_slice(raw.bytes()).map_err(serde::de::Error::custom)?;
+        let read: Read = serde_json::from_slice(raw.bytes()).map_err(|error| wrong(&error))?;
         let result = read.content.clone().filter(|_| read.role == "toolResult");
-        let body = read.body().map_err(serde::de::Error::custom)?;
+        let body = read.body().map_err(|error| wrong(&error))?;
         Ok(Self { body, digest: Digest::of(raw.bytes()), result })
     }
 }
 
-/// Every member of every role, as it is read.
+/// What is wrong with a message; where it is, the reader of the whole knows.
+fn wrong<E: serde::de::Error>(error: &serde_json::Error) -> E {
+    let text = error.to_string();
+    E::custom(text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what))
+}
+
+/// Every member of every role, as it is read: looked into only where the role has it, because the same name may stand for
+/// something else in a role that is not known here.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "a message")]
 struct Read {
     role: String,
     content: Option<RawJson>,
-    tool_call_id: Option<String>,
-    tool_name: Option<String>,
-    is_error: Option<bool>,
-    custom_type: Option<String>,
-    command: Option<String>,
-    output: Option<String>,
-    exit_code: Option<i64>,
-    exclude_from_context: Option<bool>,
-    summary: Option<String>,
+    tool_call_id: Option<RawJson>,
+    tool_name: Option<RawJson>,
+    is_error: Option<RawJson>,
+    custom_type: Option<RawJson>,
+    command: Option<RawJson>,
+    output: Option<RawJson>,
+    exit_code: Option<RawJson>,
+    exclude_from_context: Option<RawJson>,
+    summary: Option<RawJson>,
+}
+
+/// A member, or nothing where it is missing or of another type.
+fn member<T: DeserializeOwned>(raw: Option<&RawJson>) -> Option<T> {
+    raw?.read().ok()
+}
+
+/// The text of a member: of one that is no text, its JSON.
+fn text(raw: Option<&RawJson>) -> String {
+    raw.map_or_else(String::new, |raw| raw.read().unwrap_or_else(|_| raw.text().trim().to_owned()))
 }
 
 impl Read {
@@ -48,23 +66,21 @@ impl Read {
             "assistant" => MessageBody::Assistant { content: content()? },
             "toolResult" => MessageBody::ToolResult {
                 content: content()?,
-                tool_call_id: self.tool_call_id.unwrap_or_default(),
-                tool_name: self.tool_name.unwrap_or_default(),
-                is_error: self.is_error.unwrap_or_default(),
+                tool_call_id: text(self.tool_call_id.as_ref()),
+                tool_name: text(self.tool_name.as_ref()),
+                is_error: member(self.is_error.as_ref()).unwrap_or_default(),
             },
             "custom" => {
-                MessageBody::Custom { content: content()?, custom_type: self.custom_type.unwrap_or_default() }
+                MessageBody::Custom { content: content()?, custom_type: text(self.custom_type.as_ref()) }
             }
             "bashExecution" => MessageBody::BashExecution {
-                command: self.command.unwrap_or_default(),
-                output: self.output.unwrap_or_default(),
-                exit_code: self.exit_code,
-                excluded: self.exclude_from_context.unwrap_or_default(),
+                command: text(self.command.as_ref()),
+                output: text(self.output.as_ref()),
+                exit_code: member(self.exit_code.as_ref()),
+                excluded: member(self.exclude_from_context.as_ref()).unwrap_or_default(),
             },
-            "branchSummary" => MessageBody::BranchSummary { summary: self.summary.unwrap_or_default() },
-            "compactionSummary" => {
-                MessageBody::CompactionSummary { summary: self.summary.unwrap_or_default() }
-            }
+            "branchSummary" => MessageBody::BranchSummary { summary: text(self.summary.as_ref()) },
+            "compactionSummary" => MessageBody::CompactionSummary { summary: text(self.summary.as_ref()) },
             _ => MessageBody::Other { content: content().unwrap_or_default(), role: self.role },
         })
     }
@@ -84,7 +100,7 @@ fn blocks(content: Option<&RawJson>) -> Result<Vec<Block>, serde_json::Error> {
 
 fn block(item: &RawJson) -> Result<Block, serde_json::Error> {
     match first_byte(item) {
-        b'"' => Ok(Block::Text(serde_json::from_slice(item.bytes())?)),
+        b'"' => Ok(Block::Text(item.read()?)),
         b'{' => {
             let read: ReadBlock = serde_json::from_slice(item.bytes())?;
             Ok(read.block(item))
@@ -99,15 +115,15 @@ fn first_byte(json: &RawJson) -> u8 {
 
 /// Every member of every block, as it is read.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "a content block")]
 struct ReadBlock {
     r#type: Option<String>,
-    text: Option<String>,
-    thinking: Option<String>,
-    data: Option<String>,
-    mime_type: Option<String>,
-    id: Option<String>,
-    name: Option<String>,
+    text: Option<RawJson>,
+    thinking: Option<RawJson>,
+    data: Option<RawJson>,
+    mime_type: Option<RawJson>,
+    id: Option<RawJson>,
+    name: Option<RawJson>,
     arguments: Option<RawJson>,
 }
 
@@ -115,15 +131,15 @@ impl ReadBlock {
     fn block(self, whole: &RawJson) -> Block {
         let Some(kind) = self.r#type else { return Block::Text(whole.text().to_owned()) };
         match kind.as_str() {
-            "text" => Block::Text(self.text.unwrap_or_default()),
-            "thinking" => Block::Thinking(self.thinking.unwrap_or_default()),
+            "text" => Block::Text(text(self.text.as_ref())),
+            "thinking" => Block::Thinking(text(self.thinking.as_ref())),
             "image" => Block::Image {
-                data: self.data.unwrap_or_default(),
-                mime_type: self.mime_type.unwrap_or_default(),
+                data: member(self.data.as_ref()).unwrap_or_default(),
+                mime_type: member(self.mime_type.as_ref()).unwrap_or_default(),
             },
             "toolCall" => Block::ToolCall {
-                id: self.id.unwrap_or_default(),
-                name: self.name.unwrap_or_default(),
+                id: text(self.id.as_ref()),
+                name: text(self.name.as_ref()),
                 arguments: self.arguments.unwrap_or_else(RawJson::empty_object),
             },
             _ => Block::Other(kind),

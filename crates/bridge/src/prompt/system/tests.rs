@@ -266,8 +266,10 @@ fn only_an_exact_block_in_its_section_is_removed() {
     let [global, project, _] = &files;
     for context in [plain_context, tagged_context] {
         let changed = InstructionFile { content: "# Rules\n\nNo tabs!".to_owned(), ..project.clone() };
+        let longer =
+            InstructionFile { content: "# Rules\n\nNo tabs.\n\nNo spaces.".to_owned(), ..project.clone() };
         let elsewhere = InstructionFile { path: "/x/AGENTS.md".to_owned(), ..project.clone() };
-        for file in [changed, elsewhere] {
+        for file in [changed, longer, elsewhere] {
             let text = context(&[&file]);
             assert_eq!(HostSystem::Text(text.clone()).instructions(&options), text);
         }
@@ -278,5 +280,25 @@ fn only_an_exact_block_in_its_section_is_removed() {
             shown.contains("No tabs.") && !shown.contains("Latin"),
             "a quotation outside of the section stays:\n{shown}"
         );
+    }
+}
+
+#[test]
+fn ends_of_lines_of_another_system_change_nothing() {
+    let files = files();
+    let all = sources(&["all"]);
+    let [global, project, other] = &files;
+    let windows = |text: &str| text.replace('\n', "\r\n");
+    let files: Vec<InstructionFile> = [global, project]
+        .map(|file| InstructionFile { content: windows(&file.content), ..file.clone() })
+        .into();
+    let options = SystemOptions { instruction_files: &files, ..options(&Profile::PI, &all) };
+    for context in [plain_context, tagged_context] {
+        let text = windows(&context(&[global, project, other]));
+        let shown = HostSystem::Text(text).instructions(&options);
+        assert!(!shown.contains("Latin") && !shown.contains("No tabs."), "{shown:?}");
+        assert!(shown.contains("Tabs after all.") && shown.starts_with("Hello.\r\n"), "{shown:?}");
+        let shown = HostSystem::Text(windows(&context(&[global, project]))).instructions(&options);
+        assert!(!shown.contains("Project-specific"), "{shown:?}");
     }
 }

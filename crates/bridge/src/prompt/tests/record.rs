@@ -200,3 +200,43 @@ fn the_digest_sees_every_member_of_a_message() {
     let from_text: Message = serde_json::from_str(r#"{"role":"user","content":"a"}"#).unwrap();
     assert_eq!(from_text.digest(), Digest::of(br#"{"role":"user","content":"a"}"#));
 }
+
+#[test]
+fn members_that_stand_for_something_else_in_other_messages_keep_no_prompt_from_being_made() {
+    for odd in [
+        json!({"role": "user", "content": "a", "summary": {"x": 1}, "exitCode": "none", "output": [1]}),
+        json!({"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "document", "data": {"x": 1}, "name": 5}]}),
+        json!({"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image", "source": {"data": "AA"}, "data": 1}]}),
+    ] {
+        let read = message(odd.clone());
+        let MessageBody::User { content } = read.body() else { panic!("{odd}") };
+        assert_eq!(content.first(), Some(&Block::Text("a".to_owned())), "{odd}");
+    }
+    let odd = json!({"role": "bashExecution", "command": "c", "exitCode": 1.5, "excludeFromContext": "no"});
+    assert!(matches!(
+        message(odd).body(),
+        MessageBody::BashExecution { exit_code: None, excluded: false, .. }
+    ));
+    let odd = json!({"role": "toolResult", "toolCallId": 7, "toolName": null, "content": []});
+    assert!(
+        matches!(message(odd).body(), MessageBody::ToolResult { tool_call_id, .. } if tool_call_id == "7")
+    );
+}
+
+#[test]
+fn half_characters_of_a_text_that_was_cut_are_left_out() {
+    let text = r#"{"role":"toolResult","toolCallId":"1","toolName":"t","content":[{"type":"text","text":"cut \ud83d"}]}"#;
+    let read: Message = serde_json::from_str(text).unwrap();
+    assert!(told(&Profile::PI, &[read]).contains("cut"));
+}
+
+#[test]
+fn an_image_without_data_is_not_sent() {
+    let user = message(json!({"role": "user", "content": [
+        {"type": "text", "text": "look"}, {"type": "image", "source": "elsewhere"}, {"type": "image", "data": "AA", "mimeType": "image/png"}]}));
+    let prompt = bootstrap(&input(std::slice::from_ref(&user)));
+    assert_eq!(prompt.images.len(), 1);
+    assert!(
+        prompt.text.contains("[image, not sent: ]") && prompt.text.contains("[image, attached: image/png]")
+    );
+}

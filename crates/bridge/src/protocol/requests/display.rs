@@ -1,8 +1,9 @@
 //! Owns the params of the `display/*` methods and of `replay/take`.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use toolway_secret::Secret;
 
 use super::main_session;
 use crate::json::RawJson;
@@ -29,6 +30,15 @@ pub(crate) struct BeginDisplay {
     /// The host names of the tools in the turn's context.
     #[serde(default)]
     pub(crate) context_tools: Vec<String>,
+    /// Texts that nothing may show: the API key in use.
+    #[serde(default, deserialize_with = "secrets")]
+    #[schemars(with = "Vec<String>")]
+    pub(crate) secrets: Vec<Secret>,
+}
+
+fn secrets<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Secret>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    Ok(texts.into_iter().map(Secret::new).collect())
 }
 
 /// How the host shows things.

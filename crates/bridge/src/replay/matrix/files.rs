@@ -32,9 +32,13 @@ impl Matrix<'_> {
         }
         let reported = call.outcome.text_of(&CONTENT).map(|text| (text.to_owned(), "", true));
         let local = || {
-            let path = lenient::text(&call.args, &PATH)?;
-            let (text, whole) = preview::text(self.files, self.cwd, path)?;
-            Some((text, "[local preview: the agent reported no content]\n", whole))
+            let (text, whole) = preview::text(self.files, self.cwd, Self::unreported(call)?)?;
+            // What the agent read: from that line on, so many.
+            let most = lenient::count(&call.args, &["limit"]).filter(|limit| *limit > 0);
+            let (from, most) = (start(call) - 1, most.unwrap_or(usize::MAX));
+            let part: String = text.split_inclusive('\n').skip(from).take(most).collect();
+            let is_read = !part.is_empty() || from == 0;
+            is_read.then_some((part, "[local preview: the agent reported no content]\n", whole))
         };
         let Some((content, note, whole)) = reported.or_else(local) else {
             let text = "[the agent reported no content]".to_owned();
@@ -45,14 +49,15 @@ impl Matrix<'_> {
         (self.native(call, "read", &args, &path, text), brief)
     }
 
+    /// The file that a read says nothing about but its name.
+    pub(super) fn unreported(call: &Call) -> Option<&str> {
+        let is_silent = !call.outcome.failed && call.outcome.text_of(&CONTENT).is_none();
+        lenient::text(&call.args, &PATH).filter(|_| is_silent)
+    }
+
     /// So many lines, and a hint where to read on.
     fn part_of_file(&self, call: &Call, content: &str, whole: bool, limit: Limit) -> String {
-        let range = call.outcome.value.get("readRange").and_then(Value::as_object);
-        let start = range
-            .and_then(|range| lenient::count(range, &["startLine"]))
-            .or_else(|| lenient::count(&call.args, &["offset"]))
-            .unwrap_or(1)
-            .max(1);
+        let start = start(call);
         // Room for the hint.
         let cut = limits::cut(self.scrubber, content, Limit { chars: limit.chars - 120, ..limit });
         let total = lenient::count(&call.outcome.value, &["totalLines"]).unwrap_or(0);
@@ -156,6 +161,13 @@ impl Matrix<'_> {
         };
         self.activity(call, said)
     }
+}
+
+/// The first line of what was read, counted from 1.
+fn start(call: &Call) -> usize {
+    let range = call.outcome.value.get("readRange").and_then(Value::as_object);
+    let start = range.and_then(|range| lenient::count(range, &["startLine"]));
+    start.or_else(|| lenient::count(&call.args, &["offset"])).unwrap_or(1).max(1)
 }
 
 fn counts(change: &Diff, path: &str) -> String {

@@ -107,13 +107,20 @@ impl Matrix<'_> {
         parts.join(" · ")
     }
 
+    /// The file of an image that was made.
+    pub(super) fn made_image(call: &Call) -> Option<&str> {
+        Self::image_path(call).filter(|_| !call.outcome.failed)
+    }
+
+    fn image_path(call: &Call) -> Option<&str> {
+        lenient::text(&call.outcome.value, &["filePath", "path", "imagePath", "file_path"])
+            .or_else(|| lenient::text(&call.args, &["filePath", "path", "filename"]))
+    }
+
     fn image(&self, call: &Call, said: &mut Said) {
-        let value = &call.outcome.value;
-        let path = lenient::text(value, &["filePath", "path", "imagePath", "file_path"])
-            .or_else(|| lenient::text(&call.args, &["filePath", "path", "filename"]));
+        let path = Self::image_path(call);
         said.path = path.map(|path| self.label(&limits::relative(self.cwd, path)));
-        said.block =
-            path.filter(|_| !call.outcome.failed).and_then(|path| preview::image(self.files, self.cwd, path));
+        said.block = Self::made_image(call).and_then(|path| preview::image(self.files, self.cwd, path));
         said.text = match (&said.path, &said.block) {
             (Some(path), Some(CardBlock::Image { .. })) => path.clone(),
             (Some(path), _) => format!("{path} (cannot be shown here)"),

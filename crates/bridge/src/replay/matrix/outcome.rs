@@ -21,6 +21,8 @@ pub(super) struct Outcome {
     pub(super) failed: bool,
     /// The members of the result.
     pub(super) value: Map<String, Value>,
+    /// The result, if it is a list.
+    pub(super) list: Vec<Value>,
     /// The result, if it is a text.
     pub(super) text: Option<String>,
     /// The result as the agent wrote it.
@@ -37,6 +39,7 @@ impl Outcome {
             Value::Object(map) => outcome.unwrap(result, map),
             Value::String(text) => outcome.text = Some(text),
             Value::Null => {}
+            Value::Array(list) => (outcome.list, outcome.raw) = (list, Some(result.clone())),
             _ => outcome.raw = Some(result.clone()),
         }
         outcome.failed |= outcome.value.get("isError") == Some(&Value::Bool(true));
@@ -82,8 +85,15 @@ impl Outcome {
                 self.value = map;
             }
             Value::String(text) => self.text = Some(text),
+            Value::Array(list) => self.list = list,
             _ => {}
         }
+    }
+
+    /// The first of these members that is a list, or the result itself where that is one.
+    pub(super) fn list_of(&self, names: &[&str]) -> &[Value] {
+        let named = names.iter().find_map(|name| self.value.get(*name)?.as_array());
+        named.map_or(&self.list, Vec::as_slice)
     }
 
     /// The text of the result, wherever it stands.

@@ -11,7 +11,7 @@ const DEEP: usize = 32;
 
 impl Matrix<'_> {
     pub(super) fn grep(&self, call: &Call) -> Card {
-        let pattern = lenient::text(&call.args, &["pattern", "regex", "query"]).unwrap_or_default();
+        let pattern = pattern(call).unwrap_or_default();
         let mut args = json!({"pattern": self.label(pattern)});
         add(&mut args, "path", self.path(call));
         add(&mut args, "glob", lenient::text(&call.args, &["glob", "include"]).map(|glob| self.label(glob)));
@@ -27,6 +27,9 @@ impl Matrix<'_> {
         }
         let mut found = Found::default();
         found.look(&call.outcome.value, self, 0);
+        for one in &call.outcome.list {
+            found.one(one, self);
+        }
         let text = match call.outcome.text_of(&["content", "output", "results"]) {
             Some(text) if found.items.is_empty() && !text.trim().is_empty() => text.to_owned(),
             _ if found.total == 0 => "no matches".to_owned(),
@@ -45,8 +48,7 @@ impl Matrix<'_> {
     }
 
     pub(super) fn glob(&self, call: &Call) -> Card {
-        let names = ["globPattern", "glob_pattern", "pattern", "glob", "query"];
-        let pattern = lenient::text(&call.args, &names).unwrap_or_default();
+        let pattern = glob_pattern(call).unwrap_or_default();
         let mut args = json!({"pattern": self.label(pattern)});
         let folder = lenient::text(&call.args, &["targetDirectory", "target_directory", "path"]);
         add(&mut args, "path", folder.map(|path| self.label(&limits::relative(self.cwd, path))));
@@ -55,12 +57,9 @@ impl Matrix<'_> {
             return self.native(call, "find", &args, "", text);
         }
         let value = &call.outcome.value;
-        let files = value.get("files").or_else(|| value.get("paths")).and_then(Value::as_array);
-        let files: Vec<String> =
-            files.into_iter().flatten().take(ITEMS).filter_map(|file| self.item(file)).collect();
-        let listed =
-            ["files", "paths"].iter().find_map(|name| value.get(*name)?.as_array()).map_or(0, Vec::len);
-        let total = lenient::count(value, &["totalFiles"]).unwrap_or(0).max(listed);
+        let listed = call.outcome.list_of(&["files", "paths"]);
+        let files: Vec<String> = listed.iter().take(ITEMS).filter_map(|file| self.item(file)).collect();
+        let total = lenient::count(value, &["totalFiles"]).unwrap_or(0).max(listed.len());
         let text = match call.outcome.text_of(&["output", "content"]) {
             Some(text) if files.is_empty() && !text.trim().is_empty() => text.to_owned(),
             _ if files.is_empty() => "no files".to_owned(),
@@ -82,9 +81,7 @@ impl Matrix<'_> {
         if let Some(root) = value.get("directoryTreeRoot").and_then(Value::as_object) {
             tree.folder(root, 0);
         } else {
-            let entries =
-                ["entries", "files", "children"].iter().find_map(|name| value.get(*name)?.as_array());
-            for entry in entries.into_iter().flatten() {
+            for entry in call.outcome.list_of(&["entries", "files", "children"]) {
                 tree.add(0, &entry_name(entry));
             }
         }
@@ -102,6 +99,16 @@ impl Matrix<'_> {
         let path = item.as_str().or_else(|| lenient::text(item.as_object()?, &["path", "file", "name"]))?;
         Some(self.label(&limits::relative(self.cwd, path)))
     }
+}
+
+/// What was searched for.
+pub(super) fn pattern(call: &Call) -> Option<&str> {
+    lenient::text(&call.args, &["pattern", "regex", "query"])
+}
+
+/// Which names were looked for.
+pub(super) fn glob_pattern(call: &Call) -> Option<&str> {
+    lenient::text(&call.args, &["globPattern", "glob_pattern", "pattern", "glob", "query"])
 }
 
 fn add(args: &mut Value, name: &str, value: Option<String>) {
@@ -149,6 +156,16 @@ impl Found {
             self.push(|| {
                 format!("{}: {count}", matrix.item(&Value::Object(file.clone())).unwrap_or_default())
             });
+        }
+    }
+
+    /// Of a list without a name: a file alone, or what was found in one.
+    fn one(&mut self, one: &Value, matrix: &Matrix<'_>) {
+        if one.is_string() {
+            self.are_files = true;
+            self.push(|| matrix.item(one).unwrap_or_default());
+        } else {
+            self.file(one, matrix);
         }
     }
 

@@ -4,13 +4,14 @@ use serde_json::{Value, json};
 
 use super::super::lenient;
 use super::super::limits;
-use super::{Call, Card, Matrix};
+use super::{Call, Card, Matrix, Said};
 
 impl Matrix<'_> {
-    pub(super) fn shell(&self, call: &Call, streamed: Option<&str>) -> Card {
+    pub(super) fn shell(&self, call: &mut Call, streamed: Option<&str>) -> Card {
         let value = &call.outcome.value;
-        let command =
-            lenient::text(&call.args, &["command", "cmd"]).or_else(|| lenient::text(value, &["command"]));
+        let command = lenient::text(&call.args, &["command", "cmd"])
+            .or_else(|| lenient::text(value, &["command"]))
+            .map(str::to_owned);
         let timeout =
             lenient::number(&call.args, &["timeout", "timeoutMs", "timeout_ms"]).filter(|ms| *ms > 0.0);
         let took = lenient::number(
@@ -19,7 +20,7 @@ impl Matrix<'_> {
         );
         let exit = lenient::number(value, &["exitCode", "exit_code"]).filter(|code| code.fract() == 0.0);
 
-        let mut args = json!({"command": self.block(command.unwrap_or_default())});
+        let mut args = json!({"command": self.block(command.as_deref().unwrap_or_default())});
         if let (Some(ms), Some(map)) = (timeout, args.as_object_mut()) {
             map.insert("timeout".to_owned(), seconds(ms));
         }
@@ -50,12 +51,16 @@ impl Matrix<'_> {
             (false, Some(why)) => format!("{output}\n\n{why}"),
             (false, None) => output,
         };
-        let mut card = self.native(call, "bash", &args, command.unwrap_or_default(), output);
-        card.is_error = failed;
-        if failed {
-            card.summary.clear();
+        call.outcome.failed = failed;
+        if let Some(command) = command {
+            return self.native(call, "bash", &args, &command, output);
         }
-        card
+        // Without a command it is no call of a shell that a host could show.
+        if failed {
+            call.outcome.error.clone_from(&output);
+        }
+        let title = format!("{} shell", self.profile.card_title);
+        self.activity(call, Said { title, text: output, ..Said::default() })
     }
 }
 

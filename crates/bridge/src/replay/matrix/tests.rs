@@ -90,6 +90,18 @@ fn a_read_shows_twenty_lines_and_where_to_read_on() {
 fn a_read_without_content_shows_a_labelled_local_preview() {
     let text = card("read", json!({"path": "/w/a.txt"}), ok(json!({}))).text();
     assert_eq!(text, "[local preview: the agent reported no content]\nlocal");
+    let lines = One("/w/a.txt", b"one\ntwo\nthree\n");
+    let part = |offset: usize| {
+        let args = json!({"path": "/w/a.txt", "offset": offset});
+        let presentation = TaskPresentation::default();
+        made_with("read", args, ok(json!({})), &lines, presentation, &Profile::PI).card.text()
+    };
+    assert!(part(2).ends_with("content]\ntwo\nthree") && part(0).ends_with("content]\none\ntwo\nthree"));
+    let args = json!({"path": "/w/a.txt", "offset": 2, "limit": 1});
+    let presentation = TaskPresentation::default();
+    let one = made_with("read", args, ok(json!({})), &lines, presentation, &Profile::PI).card.text();
+    assert!(one.ends_with("content]\ntwo"), "{one}");
+    assert_eq!(part(9), "[the agent reported no content]", "the file has no such line");
     let text = card("read", json!({"path": "/w/.env"}), ok(json!({}))).text();
     assert_eq!(text, "[the agent reported no content]");
 }
@@ -191,11 +203,42 @@ fn lesson_34_a_card_is_native_only_if_it_is_truthfully_one() {
     for name in ["edit_notebook", "EditNotebook", "notebookEdit"] {
         assert_eq!(card(name, notebook.clone(), ok(json!({}))).tool, "cursor");
     }
+    assert_eq!(card("edit", notebook, ok(json!({}))).tool, "cursor");
+    let cell = json!({"target_notebook": "/w/a", "cell_idx": 1, "path": "/w/a", "old_string": "x", "new_string": "y"});
+    assert_eq!(card("edit_file", cell, ok(json!({}))).tool, "cursor");
     let write = card("write", json!({"path": "/w/a", "contents": "x\ny"}), ok(json!({})));
     assert_eq!((write.tool.as_str(), write.args.tree()), ("write", json!({"path": "a", "content": "x\ny"})));
     assert_eq!(details(&write), json!({"variant": "nativeWrite", "path": "a", "lines": 2, "coloured": true}));
     let unknown = card("write_file", json!({"path": "/w/a"}), ok(json!({})));
     assert_eq!((unknown.tool.as_str(), unknown.title.as_str()), ("cursor", "Cursor write"));
+}
+
+#[test]
+fn a_call_without_what_the_host_s_tool_requires_is_neutral() {
+    for (kind, title) in [("read", "read"), ("shell", "shell"), ("grep", "grep"), ("glob", "glob")] {
+        let odd =
+            card(kind, json!({"path": ["a"], "command": "", "pattern": 7}), ok(json!({"content": "x"})));
+        assert_eq!((odd.tool.as_str(), odd.title.as_str()), ("cursor", &*format!("Cursor {title}")));
+        assert!(!odd.is_error && odd.text() == "x", "{odd:?}");
+    }
+    let failed = card("bash", json!({}), ok(json!({"stdout": "x", "exitCode": 1})));
+    assert_eq!(
+        (failed.tool.as_str(), failed.is_error, failed.text().as_str()),
+        ("cursor", true, "x\n\nexit code 1")
+    );
+}
+
+#[test]
+fn a_result_that_is_a_list_is_one() {
+    for result in [json!(["/w/a", "/w/b"]), ok(json!(["/w/a", "/w/b"])), json!({"success": ["/w/a", "/w/b"]})]
+    {
+        assert_eq!(card("glob", json!({"pattern": "*"}), result.clone()).text(), "a\nb");
+        assert_eq!(card("ls", json!({"path": "/w"}), result.clone()).text(), "a\nb");
+        let grep = card("grep", json!({"pattern": "x"}), result);
+        assert_eq!((grep.text().as_str(), grep.summary.as_str()), ("a\nb", "x: 2 files"));
+    }
+    let lines = ok(json!([{"file": "/w/a", "line": 3, "text": "x = 1"}]));
+    assert_eq!(card("grep", json!({"pattern": "x"}), lines).text(), "a:3: x = 1");
 }
 
 #[test]

@@ -57,10 +57,7 @@ pub(super) fn is_sensitive(name: &str) -> bool {
     // A stream of a file is the file.
     let name = name.split(':').next().unwrap_or_default();
     NAMES.contains(&name)
-        || name == ".env"
-        || name.starts_with(".env.")
-        || name.starts_with(".env-")
-        || name.starts_with(".env_")
+        || name.starts_with(".env")
         || name.rsplit_once('.').is_some_and(|(_, ending)| ending == "env")
         || name.contains("credential")
         || name.starts_with("secrets.")
@@ -99,6 +96,9 @@ mod tests {
             ".env.",
             "secrets.yaml",
             ".envrc",
+            ".env~",
+            ".env2",
+            ".envs",
         ] {
             assert!(is_sensitive(name), "{name}");
         }

@@ -86,7 +86,9 @@ fn kind(members: &Members, shown: &Shown) -> String {
         "search" if has(&["globPattern", "glob_pattern"]) => "glob".to_owned(),
         "search" if has(&["pattern", "regex"]) => "grep".to_owned(),
         "edit" if shown.is_diff && shown.old.is_none() => "write".to_owned(),
-        "other" | "think" | "switch_mode" => match lenient::text(&input, &["toolName", "tool_name"]) {
+        // A call that names no kind is one of the kind "other"; an update that names none leaves it as it was.
+        "" if text(members, &["sessionUpdate"]).as_deref() != Some("tool_call") => kind,
+        "" | "other" | "think" | "switch_mode" => match lenient::text(&input, &["toolName", "tool_name"]) {
             Some(_) => "mcp".to_owned(),
             None => text(members, &["title"]).filter(|title| !title.is_empty()).unwrap_or(kind),
         },

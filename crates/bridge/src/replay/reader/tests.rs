@@ -175,3 +175,14 @@ fn an_invocation_holds_no_result() {
     };
     assert_eq!(it.invocation().text(), r#"{"type":"mcp","callId":"c","args":{"name":"x"}}"#);
 }
+
+#[test]
+fn a_call_without_a_kind_is_called_by_its_title() {
+    let read = |text: &str| AgentToolEvent::read(&RawJson::new(text.to_owned()).unwrap()).unwrap();
+    let started =
+        read(r#"{"sessionUpdate":"tool_call","toolCallId":"t","title":"Do a thing","status":"pending"}"#);
+    assert_eq!(started.activity().unwrap().kind, "Do a thing");
+    let later =
+        read(r#"{"sessionUpdate":"tool_call_update","toolCallId":"t","title":"Done","status":"completed"}"#);
+    assert_eq!(later.activity().unwrap().kind, "");
+}

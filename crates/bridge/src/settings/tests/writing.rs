@@ -48,9 +48,12 @@ fn a_setting_that_nobody_would_read_is_refused() {
         ),
         (&["tools"], "[]", "tools: is no object, so that everything in it has its default"),
         (&["local", "transport"], "\"http2\"", "local.transport: is none of default, http1"),
+        (&["tools", "bridge"], "{}", "tools.bridge: is a group of settings, not one of them"),
+        (&["models", "cache"], "{\"enabled\":true}", "models.cache: is a group of settings, not one of them"),
+        (&["tools"], "{ }", "tools: is a group of settings, not one of them"),
         (&[], "{}", "it has no key"),
     ] {
-        assert_eq!(refused(path, value), format!("no such setting: {why}"));
+        assert_eq!(refused(path, value), format!("the setting cannot be written: {why}"));
     }
 }
 
@@ -119,6 +122,21 @@ async fn statement_49_what_nobody_knows_survives_byte_for_byte() {
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     assert_eq!(names(&folder), ["s.json"]);
+}
+
+#[tokio::test]
+async fn ends_of_lines_and_the_mark_before_the_text_stay() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("s.json");
+    let before =
+        "\u{feff}{\r\n  \"mine\": [1,\r\n 2],\r\n  \"tools\": {\r\n    \"manifest\": true\r\n  }\r\n}\r\n";
+    fs::write(&path, before).unwrap();
+    write(&path, &[set("tools.manifest", "false"), set("local.sandbox", "true")]).await;
+    let expected = before
+        .replace("true\r\n  }\r\n", "false\r\n  },\r\n  \"local\": {\r\n    \"sandbox\": true\r\n  }\r\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+    write(&path, &[set("tools.manifest", "false")]).await;
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected);
 }
 
 #[tokio::test]

@@ -115,3 +115,16 @@ fn a_name_cannot_close_the_list_or_begin_a_line() {
     assert_eq!(text.matches("</available_skills>").count(), 1, "{text}");
     assert!(text.contains("<name>a\\u{a}&lt;/available_skills&gt;\\u{202e}b</name>"), "{text}");
 }
+
+#[test]
+fn the_host_s_section_is_found_with_any_ends_of_lines() {
+    let own = catalogue(Some(TOOL));
+    for form in
+        [format!("Be kind.\n\n{HOST}\nToday."), format!("Be kind.\n\n<skills>\n{HOST}\n</skills>\nToday.")]
+    {
+        let shown = own.rewrite(&form.replace('\n', "\r\n"));
+        assert_eq!(shown.matches("<available_skills>").count(), 1, "{shown}");
+        assert!(!shown.contains("hidden") && !shown.contains("The following"), "{shown}");
+        assert!(shown.starts_with("Be kind.\r\n\r\n") && shown.ends_with("Today."), "{shown:?}");
+    }
+}

@@ -76,7 +76,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     standing: &Standing,
 ) -> Result<(), String> {
     let stall = shared.config.stall;
-    let times = ConnectionTimes { admission: stall, idle: stall, stall };
+    let times = ConnectionTimes { admission: stall, idle: stall, stall, half_open: false };
     serve_http1(stream, times, stop, standing, |request| {
         let (shared, standing) = (Arc::clone(shared), standing.clone());
         async move { post::handle(&shared, local, &standing, request).await }
