@@ -40,7 +40,8 @@ pub trait Agent: Send + Sync + 'static {
     /// The next event, `None` when the connection to the agent is dead. Must not lose an event when it is dropped.
     fn next(&self) -> impl Future<Output = Option<AgentEvent>> + Send;
 
-    /// Stops what it does now. An [`AgentEvent::Ended`] follows.
+    /// Stops what it does now. An [`AgentEvent::Ended`] follows: one for each prompt that was accepted, so none where it
+    /// was told already.
     fn cancel(&self) -> impl Future<Output = ()> + Send;
 
     /// Reads its own configuration again, where it can.

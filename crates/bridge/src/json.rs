@@ -75,6 +75,22 @@ impl RawJson {
     pub fn is_object(&self) -> bool {
         self.0.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
     }
+
+    /// No more than `most` objects and lists stand in one another.
+    pub(crate) fn is_nested_within(&self, most: usize) -> bool {
+        let (mut depth, mut at) = (0_usize, 0);
+        while let Some(byte) = self.0.get(at) {
+            at += 1;
+            match byte {
+                b'{' | b'[' if depth == most => return false,
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                b'"' => at = after_string(&self.0, at),
+                _ => {}
+            }
+        }
+        true
+    }
 }
 
 /// Replaces escapes of half a character, which many readers refuse together with all that stands around them. They are as
@@ -133,6 +149,19 @@ impl<'de> Deserialize<'de> for RawJson {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Self::new(Bytes::from(raw.get().to_owned().into_bytes())).map_err(serde::de::Error::custom)
     }
+}
+
+/// Where it goes on behind the string whose first character is there.
+fn after_string(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(found) = bytes.get(at..).and_then(|rest| Some((memchr::memchr2(b'"', b'\\', rest)?, rest)))
+    {
+        let (place, rest) = found;
+        if rest.get(place) == Some(&b'"') {
+            return at + place + 1;
+        }
+        at += place + 2;
+    }
+    bytes.len()
 }
 
 /// A JSON text without its lone surrogates; `None` if it has none.
@@ -212,6 +241,16 @@ mod tests {
         assert_eq!(RawJson::new("{\n\"a\":1\r\n}").unwrap().text(), "{ \"a\":1  }");
         assert!(RawJson::new("{\"a\":}").is_err());
         assert!(RawJson::new("1 2").is_err());
+    }
+
+    #[test]
+    fn depth_is_counted_outside_of_strings() {
+        let within = |text: &str, most| RawJson::new(text.to_owned()).unwrap().is_nested_within(most);
+        let text = r#"{"[[[":"]{{\"[[[\\","a":[{},{"b":[1]}],"c":[]}"#;
+        assert!(within(text, 4) && !within(text, 3));
+        assert!(within("7", 0) && within("\"[\"", 0) && !within("[]", 0));
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(within(&deep, 100_000) && !within(&deep, 99_999));
     }
 
     #[test]

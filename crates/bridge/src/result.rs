@@ -45,6 +45,11 @@ pub(crate) fn unknown_tool(name: &str, suggestion: Option<&str>) -> Bytes {
     })
 }
 
+/// Hosts read their lines with parsers that give up on deep values, and some of them break off with the whole line.
+pub(crate) fn deep_arguments(most: usize) -> Bytes {
+    error(&format!("The tool was not called: its arguments are nested more than {most} levels deep."))
+}
+
 /// The host removed the tool while the run was open.
 pub(crate) fn withdrawn_tool(real_name: &str) -> Bytes {
     error(&format!("The host has removed its tool {:?}: it cannot be called any more.", shown(real_name)))

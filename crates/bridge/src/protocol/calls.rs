@@ -1,6 +1,7 @@
 //! Owns the calls on their way: what runs tell becomes notifications, what the host answers goes to the runs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -13,6 +14,7 @@ use super::answers::{
 use super::connection::{Connection, Done, LiveRun, Outcome, Reply};
 use super::fault::Fault;
 use super::inbox::Arrival;
+use super::lines::LINE_BYTES;
 use super::message::notification;
 use super::outbox::Outgoing;
 use super::requests::{CallProgress, CallResult, FailCall, OfCall};
@@ -21,6 +23,8 @@ use crate::live::{Emit, LiveItem, Poll};
 use crate::run::{NO_LONGER_PENDING, Progress, Settlement};
 use crate::skills::activate;
 
+/// How long a host may take for another end of a call, where its first one was too long for a line.
+const SECOND_CHANCE: Duration = Duration::from_secs(5);
 /// What an agent gives for a skill's name is told in so many characters.
 const MOST_OF_A_NAME: usize = 256;
 
@@ -119,6 +123,7 @@ impl Connection {
                 }
             }
         }
+        self.give_up_doomed(now);
         self.display_on_time(now);
     }
 
@@ -134,7 +139,8 @@ impl Connection {
                 }
             });
         let earliest = waits.min();
-        earliest.into_iter().chain(self.display.next_time()).min()
+        let doomed = self.doomed.front().map(|(at, _)| *at);
+        earliest.into_iter().chain(self.display.next_time()).chain(doomed).min()
     }
 
     /// The next line for the host. Calls that ended while they waited are left out.
@@ -164,6 +170,24 @@ impl Connection {
             return Some(notification("calls/started", &started));
         }
         None
+    }
+
+    /// The end of that call was too long for a line. The host was told so; what it sends instead is waited for, but not
+    /// for long.
+    pub(super) fn doom(&mut self, call: Option<String>, now: Instant) {
+        let Some(call) = call.map(|call| CallId::new(&call)) else { return };
+        if self.owner(&call).is_some_and(|live| live.told.contains(&call)) {
+            self.doomed.push_back((now + SECOND_CHANCE, call));
+        }
+    }
+
+    fn give_up_doomed(&mut self, now: Instant) {
+        while let Some((_, call)) = self.doomed.pop_front_if(|(at, _)| *at <= now) {
+            if let Some(live) = self.owner(&call).filter(|live| live.told.contains(&call)) {
+                let reason = format!("the host's result is longer than the {LINE_BYTES} bytes of a line");
+                live.run.abort(&call, &reason);
+            }
+        }
     }
 
     fn owner(&mut self, call: &CallId) -> Option<&mut LiveRun> {

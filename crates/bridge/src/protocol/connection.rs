@@ -1,7 +1,7 @@
 //! Owns the state of one host's connection: sessions, runs, what waits to be written, what is being worked on. Handlers
 //! are synchronous; what takes time becomes work that ends in a [`Done`]. It does no I/O with the host.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::answers::{Closing, Ended};
 use super::display::{Display, SeenTool};
 use super::fault::Fault;
 use super::inbox::Inbox;
-use super::lines::{HostLine, LINE_BYTES};
+use super::lines::{HostLine, LINE_BYTES, LongLine};
 use super::message::{answer, notification, read_line};
 use super::opening::Opening;
 use super::outbox::Outbox;
@@ -142,6 +142,8 @@ pub(super) struct Connection {
     pub(super) display: Display,
     /// Work that the host's next line waits for.
     pub(super) held: usize,
+    /// Calls whose ends were too long for a line, and when they are given up.
+    pub(super) doomed: VecDeque<(Instant, CallId)>,
     /// `shutdown` has come.
     pub(super) shutdown: bool,
     /// Whose answer waits for the end.
@@ -160,6 +162,7 @@ impl Connection {
             outbox: Outbox::default(),
             work: JoinSet::new(),
             display: Display::default(),
+            doomed: VecDeque::new(),
             held: 0,
             shutdown: false,
             asked_shutdown: None,
@@ -175,7 +178,8 @@ impl Connection {
     pub(super) fn on_line(&mut self, line: HostLine, now: Instant) {
         let line = match line {
             HostLine::Whole(line) => line,
-            HostLine::TooLong(id) => {
+            HostLine::TooLong(LongLine { id, call }) => {
+                self.doom(call, now);
                 let fault = Fault::new(
                     Fault::INVALID_REQUEST,
                     format!("the line is too long: at most {LINE_BYTES} bytes"),

@@ -13,6 +13,9 @@ use crate::diagnostics::EventKind;
 use crate::json::RawJson;
 use crate::result;
 
+/// How deep arguments may be nested: every parser in use reads that, within a line that adds a few levels.
+const DEEPEST: usize = 100;
+
 impl Run {
     /// A client introduced itself.
     pub(crate) fn connected(&self) {
@@ -45,6 +48,9 @@ impl Run {
         };
         self.0.called.fetch_add(1, Ordering::Relaxed);
         let arguments = arguments.filter(RawJson::is_object).unwrap_or_else(RawJson::empty_object);
+        if !arguments.is_nested_within(DEEPEST) {
+            return Began::Answer(result::deep_arguments(DEEPEST));
+        }
         // The id is the table's to give.
         let call = HostCall {
             id: CallId::new(""),

@@ -31,6 +31,7 @@ impl Client {
         let mut config = HttpConfig::new(run.server().url.expose()).map_err(hidden)?;
         config.timeout = deadline;
         config.advice = false;
+        config.secret = true;
         let transport = HttpTransport::new(&config).map_err(hidden)?;
         let mut client =
             Self { transport, scanner: Scanner::new(), partial: BTreeMap::new(), deadline, last: 0 };

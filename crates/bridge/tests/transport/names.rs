@@ -94,3 +94,23 @@ async fn one_odd_schema_costs_no_client_the_list() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn arguments_that_no_host_could_read_are_refused_before_it_hears_of_them() -> Result<()> {
+    let mut rig = Rig::of(BridgeConfig::new(Profile::PI), tools(&["todo"])).await?;
+    let session = rig.legacy().await?;
+    let deep = |levels: usize| {
+        let text = format!("{{\"a\":{}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
+        serde_json::from_str::<Value>(&text)
+    };
+    let answer = session.ask(&rig, &call(1, "pi__todo", &deep(101)?)).await?.json()?;
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert!(text_of(&answer).contains("100 levels"), "{answer}");
+    assert!(rig.told.try_recv().is_err());
+    let mut wire = crate::wire::Wire::open(rig.port).await?;
+    wire.send(&session.post(&rig, &call(2, "pi__todo", &deep(100)?))).await?;
+    let started = rig.started().await?;
+    rig.run.settle(&started.id, HostResult::text("read"));
+    assert_eq!(text_of(&wire.answer().await?.json()?), "read");
+    Ok(())
+}

@@ -113,6 +113,17 @@ fn a_message_of_100_mb_fails_alone_and_is_not_held() -> Result<()> {
     // The session is alive, and the call is still open.
     assert!(host.answer(&call, "shorter")?);
     assert_eq!(pending.answer()?.text()?, "shorter");
+    // A host that does not care: its agent hears of it all the same.
+    let pending = agent.call_later(2, "host__a", &json!({}));
+    let next = host.call()?;
+    let name = |call: &Value| call["call"].to_string();
+    host.client.send_uncaptured(head.replace("900", "901").replace(&name(&call), &name(&next)).as_bytes())?;
+    for _ in 0..40 {
+        host.client.send_uncaptured(&piece)?;
+    }
+    host.client.send_uncaptured(b"\"}}\n")?;
+    assert!(pending.answer()?.error()?.contains("33554432"));
+    assert_eq!(host.told("call/cancelled")?["call"], next["call"]);
     let peak = peak_memory(host.client.pid()).unwrap_or(u64::MAX);
     assert!(peak < 110 << 20, "{peak} bytes");
     Ok(())

@@ -77,11 +77,13 @@ fn a_host_that_stops_reading_keeps_no_signal_waiting() -> Result<()> {
     host.client.stop_reading();
     let large = json!({"text": "x".repeat(1 << 20)});
     let pending: Vec<_> = (1..=4).map(|n| agent.call_later(n, "host__slow", &large)).collect();
+    // One more line is read: from here on at least one call is open, and the others fill the pipe.
+    host.call()?;
     host.client.settle(Duration::from_secs(20))?;
     host.client.signal(Signal::TERM)?;
-    for pending in pending {
-        pending.answer()?.error()?;
-    }
+    // One that was still on its way finds the run over, or the port closed.
+    let answers = pending.into_iter().filter_map(|pending| pending.answer().ok());
+    assert_ne!(answers.filter(|answer| answer.error().is_ok()).count(), 0);
     assert_eq!(host.wait_exit()?.code(), Some(143));
     Ok(())
 }
@@ -115,6 +117,7 @@ fn the_address_is_said_in_one_answer_and_nowhere_else() -> Result<()> {
     host.answer(&call, "sk-result")?;
     pending.answer()?;
     let report = host.ask("report/read", json!({"run": run.id}))?;
+    assert_eq!(host.ask("selftest/run", json!({}))?["passed"], true);
     let commands = std::fs::read_to_string(format!("/proc/{}/cmdline", host.client.pid()))?;
     let log = std::fs::read_to_string(host.home().join("diagnostics.log"));
     let status = host.shut_down()?;
@@ -125,7 +128,8 @@ fn the_address_is_said_in_one_answer_and_nowhere_else() -> Result<()> {
     assert!(stderr.contains("[toolway:bridge] {\"event\":\"run_created\""), "{stderr}");
     assert!(log.contains("request_queued") && told.contains("\"method\":\"diagnostic\""), "{log} {told}");
     for place in [&report.to_string(), &commands, &log, &told, &stderr] {
-        for secret in [&token, "sk-argument", "sk-result"] {
+        // The self-test has an address of its own.
+        for secret in [&token, "/toolway-bridge/", "sk-argument", "sk-result"] {
             assert!(!place.contains(secret), "{place}");
         }
     }

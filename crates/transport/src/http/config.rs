@@ -35,6 +35,8 @@ pub struct HttpConfig {
     pub title_case: bool,
     /// Texts of failures name the options of a command line that would help (`--timeout`, `--header`).
     pub advice: bool,
+    /// The whole address is a secret, and no log shows it.
+    pub secret: bool,
 }
 
 impl fmt::Debug for HttpConfig {
@@ -43,7 +45,7 @@ impl fmt::Debug for HttpConfig {
         let mut url = self.url.clone();
         url.set_query(None);
         f.debug_struct("HttpConfig")
-            .field("url", &url.as_str())
+            .field("url", &if self.secret { "(secret)" } else { url.as_str() })
             .field("headers", &self.headers)
             .field("timeout", &self.timeout)
             .field("sse_read_timeout", &self.sse_read_timeout)
@@ -67,11 +69,13 @@ impl HttpConfig {
             roots: Roots::default(),
             title_case: false,
             advice: true,
+            secret: false,
         })
     }
 
     pub(crate) fn target(&self) -> Result<Target, TransportError> {
-        Target::new(self.url.clone()).map_err(TransportError::Url)
+        let target = Target::new(self.url.clone()).map_err(TransportError::Url)?;
+        Ok(Target { secret: self.secret, ..target })
     }
 
     /// Our headers for `accept`, with the configured ones on top: for the configured origin only.

@@ -22,6 +22,8 @@ pub(crate) struct Target {
     pub(crate) uri: Uri,
     /// Value of `Host`.
     pub(crate) host: HeaderValue,
+    /// It is shown nowhere: whoever knows it may call.
+    pub(crate) secret: bool,
 }
 
 impl Target {
@@ -49,13 +51,13 @@ impl Target {
             None => host.to_string(),
         };
         let host_value = HeaderValue::try_from(name).map_err(|_| "its host cannot be sent")?;
-        Ok(Self { url, origin: Arc::new(Origin { tls, host, port }), uri, host: host_value })
+        Ok(Self { url, origin: Arc::new(Origin { tls, host, port }), uri, host: host_value, secret: false })
     }
 
     /// The target that `location` names, seen from this one.
     pub(crate) fn join(&self, location: &str) -> Result<Self, String> {
         let url = self.url.join(location).map_err(|error| error.to_string())?;
-        Self::new(url)
+        Ok(Self { secret: self.secret, ..Self::new(url)? })
     }
 
     pub(crate) fn same_origin(&self, other: &Self) -> bool {
@@ -72,6 +74,9 @@ impl fmt::Debug for Target {
 impl fmt::Display for Target {
     /// Without the query, which may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.secret {
+            return f.write_str("(an address that is a secret)");
+        }
         write!(f, "{}{}", self.origin, self.url.path())
     }
 }
@@ -103,6 +108,14 @@ mod tests {
         ] {
             let target = target(url).unwrap();
             assert_eq!((target.to_string().as_str(), target.host.to_str().unwrap()), (shown, host), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_secret_address_is_not_shown_nor_where_it_leads() {
+        let secret = Target { secret: true, ..target("http://127.0.0.1:8080/token/mcp").unwrap() };
+        for shown in [secret.to_string(), format!("{secret:?}"), secret.join("../x").unwrap().to_string()] {
+            assert!(!shown.contains("8080") && !shown.contains("token"), "{shown}");
         }
     }
 

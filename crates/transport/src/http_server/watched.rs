@@ -64,12 +64,14 @@ impl Watched {
 fn read(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
     let mut all = None;
     let room = buffer.len();
-    let read = stream.try_io(Interest::READABLE, || match rustix::io::read(stream, &mut *buffer)? {
-        count if count > 0 && count < room => {
-            all = Some(count);
-            Err(io::ErrorKind::WouldBlock.into())
+    let read = stream.try_io(Interest::READABLE, || {
+        match rustix::io::retry_on_intr(|| rustix::io::read(stream, &mut *buffer))? {
+            count if count > 0 && count < room => {
+                all = Some(count);
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+            count => Ok(count),
         }
-        count => Ok(count),
     });
     all.map_or(read, Ok)
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use toolway_secret::Secret;
 use toolway_wire::Id;
 
 use super::faults::{At, Faults};
@@ -158,8 +157,8 @@ impl AgentPort for Port {
         Ok(Doll { prompts, events: tokio::sync::Mutex::new(told), cancelled, disposed, refuses, faults })
     }
 
-    fn secrets(&self) -> Vec<Secret> {
-        vec![Secret::new("the key in use")]
+    fn secrets(&self) -> Vec<toolway_secret::Secret> {
+        vec![toolway_secret::Secret::new("the key in use")]
     }
 
     fn identity(&self) -> Option<Digest> {
