@@ -13,9 +13,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolway_wire::Id;
 
-use super::display::activity;
 use super::rig::{Doll, Host, calls, request_of, result};
-use crate::agent_port::{AgentEnd, AgentEvent, AgentFailure, AgentOptions, AgentPort, Usage};
+use crate::agent_port::{AgentEnd, AgentEvent, AgentFailure, AgentOptions, AgentPort};
 use crate::call::CallId;
 use crate::calls::Origin;
 use crate::coordinator::driver::{Driver, Patience, Told};
@@ -23,15 +22,17 @@ use crate::coordinator::gate::Gate;
 use crate::coordinator::inbox::Inbox;
 use crate::coordinator::state::{Event, GivenUp, Making, State};
 use crate::coordinator::turn::{self, Turn};
-use crate::host_port::{HostEvent, TurnEvent};
+use crate::host_port::TurnEvent;
 use crate::live::Pace;
 use crate::profile::Profile;
 use crate::prompt::{Digest, Message};
 use crate::registry::{Bridge, BridgeConfig};
-use crate::replay::{AgentToolEvent, Records};
+use crate::replay::Records;
 use crate::run::{Began, Update, Waiter};
 use crate::settings::HostMode;
 use crate::snapshot::Snapshot;
+
+mod steps;
 
 /// Makes none: the test plays the agents.
 struct Nobody;
@@ -110,7 +111,7 @@ impl World {
         };
         let (made, of) = (Arc::clone(&started), bridge.clone());
         let start = move |number, snapshot, _options| {
-            let patience = Patience { create: Duration::from_secs(60), send: Duration::from_secs(60) };
+            let patience = Patience { create: Duration::from_mins(1), send: Duration::from_mins(1) };
             let (driver, reins) =
                 Driver::new(number, Arc::new(Nobody), of.clone(), patience, mpsc::channel(1).0);
             made.lock().unwrap().push((number, snapshot, driver));
@@ -181,7 +182,7 @@ impl World {
         for (place, id) in calls.iter().enumerate() {
             if which & (1 << (place % 4)) != 0 || which < 100 {
                 self.messages.push(result(id, "done"));
-                if which % 7 == 0 {
+                if which.is_multiple_of(7) {
                     self.messages.push(result(id, "twice"));
                 }
             }
@@ -204,7 +205,6 @@ impl World {
         self.handle(Event::Told(number, Told::Ready(run)));
     }
 
-    /// The driver's part in an end: calls of a run whose agent is let go have their end by then.
     fn agent(&mut self, arg: u8) -> u64 {
         let last = self.drivers.keys().last().copied().unwrap_or(1);
         // Now and then one that was let go.
@@ -262,137 +262,6 @@ impl World {
                 }
             }
         }
-    }
-
-    fn shell(&mut self, arg: u8) {
-        let id = format!("shell-{}", arg % 8);
-        let args = r#"{"command":"echo"}"#;
-        let done = r#"{"status":"success","value":{"exitCode":0,"stdout":"hello\n","stderr":""}}"#;
-        self.tell(0, AgentEvent::Tool(AgentToolEvent::Started(activity(&id, "shell", args, None))));
-        if arg < 200 {
-            let done = activity(&id, "shell", args, Some(done));
-            self.tell(0, AgentEvent::Tool(AgentToolEvent::Completed(done)));
-        }
-    }
-
-    fn obey(&mut self) {
-        for (_, driver, _) in self.drivers.values_mut() {
-            driver.orders();
-        }
-    }
-
-    /// What comes next where nothing goes wrong.
-    async fn natural(&mut self, number: u64, arg: u8) {
-        self.obey();
-        for which in 0..self.turns.len() {
-            self.read(which, 1000);
-        }
-        if self.gate.turns() == 0 {
-            if self.open.is_empty() {
-                self.messages.push(Message::user("go"));
-                return self.ask();
-            }
-            return self.bring(if arg < 200 { 2 } else { arg });
-        }
-        if self.drivers.get(&number).is_some_and(|(_, _, told)| !told) {
-            self.ready(number).await;
-            return self.handle(Event::Told(number, Told::Sent(Ok(()))));
-        }
-        self.handle(Event::Told(number, Told::Sent(Ok(()))));
-        match arg % 8 {
-            0..=3 => {
-                self.call(arg);
-                self.call(arg / 8);
-                tokio::time::sleep(Duration::from_millis(200)).await;
-                self.rest();
-            }
-            4 => self.tell(0, AgentEvent::Ended(AgentEnd::Finished(None))),
-            5 => self.shell(arg),
-            _ => self.tell(0, AgentEvent::Text("text ".to_owned())),
-        }
-    }
-
-    async fn step(&mut self, (what, arg): (u8, u8)) {
-        let pick = |len: usize| if len == 0 { 0 } else { usize::from(arg) % len };
-        let number = self.agent(arg);
-        match what {
-            0 | 1 => {
-                self.messages.push(Message::user("go"));
-                self.ask();
-            }
-            2..=4 => self.bring(arg),
-            5 | 6 => self.ready(number).await,
-            7 if arg < 30 => {
-                self.handle(Event::Told(number, Told::NotMade(AgentFailure::new("no"))));
-            }
-            8..=10 => self.handle(Event::Told(number, Told::Sent(Ok(())))),
-            11 if arg < 60 => {
-                self.handle(Event::Told(number, Told::Sent(Err(AgentFailure::new("no")))));
-            }
-            12 => {
-                for _ in 0..arg {
-                    self.tell(arg, AgentEvent::Text("text ".to_owned()));
-                    self.tell(arg, AgentEvent::Thinking("thought ".to_owned()));
-                }
-            }
-            13 => self.tell(arg, AgentEvent::Text("text ".to_owned())),
-            14 => self.tell(arg, AgentEvent::TurnEnded(Usage::default())),
-            15 => {
-                let end = match arg % 8 {
-                    0 => AgentEnd::Failed(AgentFailure::new("broken")),
-                    1 => AgentEnd::Cancelled,
-                    2 => AgentEnd::Finished(Some("final".to_owned())),
-                    _ => AgentEnd::Finished(None),
-                };
-                self.tell(arg, AgentEvent::Ended(end));
-            }
-            16 if arg < 60 => self.handle(Event::Told(number, Told::Dead)),
-            17..=20 => self.call(arg),
-            21 => {
-                if let Some(called) = self.called.get(pick(self.called.len())) {
-                    called.waiter.cancel("the client cancelled the request");
-                }
-                self.rest();
-            }
-            22 | 35 if arg < 160 => {
-                let last = self.turns.len().saturating_sub(1);
-                let which = if arg.is_multiple_of(3) { pick(self.turns.len()) } else { last };
-                if let Some(asked) = self.turns.get(which) {
-                    asked.abort.cancel();
-                }
-                self.rest();
-            }
-            23 if arg < 60 => {
-                if let Some(asked) = self.turns.last_mut() {
-                    asked.turn = None;
-                }
-                self.rest();
-            }
-            24..=28 => {
-                for which in 0..self.turns.len() {
-                    self.read(which, usize::from(arg));
-                }
-            }
-            29..=31 => {
-                let ms = [1, 30, 80, 250, 1000, 3100, 6000, 11_000][pick(8)];
-                tokio::time::sleep(Duration::from_millis(ms)).await;
-                self.rest();
-            }
-            32 => self.shell(arg),
-            33 => {
-                let event = match arg % 3 {
-                    0 => HostEvent::Compaction,
-                    1 => HostEvent::TreeNavigation,
-                    _ => HostEvent::AgentConfiguration,
-                };
-                self.handle(Event::Host(event));
-            }
-            34 => self.obey(),
-            36.. => self.natural(number, arg).await,
-            _ => {}
-        }
-        self.hear();
-        self.check();
     }
 
     fn check(&self) {

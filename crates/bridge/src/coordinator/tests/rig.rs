@@ -390,8 +390,7 @@ pub(super) async fn answer(waiter: &mut Waiter) -> Result<String, Rejection> {
 }
 
 pub(super) fn expected(text: &str) -> String {
-    let result = HostResult::text(text);
-    format!("{{\"content\":{}}}", result.content.text())
+    format!("{{\"content\":{}}}", HostResult::text(text).content.text())
 }
 
 /// Long enough for everything that needs no time.
