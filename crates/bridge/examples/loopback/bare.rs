@@ -1,6 +1,7 @@
 //! A bare loopback MCP server on the same HTTP library: it knows two tools, and answers their calls itself.
 
 use std::convert::Infallible;
+use std::net::Ipv4Addr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -13,7 +14,7 @@ use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 use tokio::sync::Notify;
 use toolway_transport::http_server::{AcceptLimits, Accepted, ConnectionTimes, accept_all, serve_http1};
 
@@ -61,7 +62,9 @@ impl http_body::Body for Whole {
 
 /// Serves until the process ends; says where first.
 pub(crate) async fn run() -> Result<()> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    let listener = socket.listen(4096)?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     println!("{}", serde_json::json!({"url": url, "echo": "echo", "gate": "gate"}));
     let gate = Arc::new(Gate::default());
