@@ -165,33 +165,17 @@ fn after_string(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// A JSON text without its lone surrogates; `None` if it has none.
-fn without_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
-    memchr::memmem::find(bytes, b"\\u")?;
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let length = match (byte, bytes.get(at + 1)) {
-            (b'\\', Some(b'u')) => match (escape(bytes, at), escape(bytes, at + 6)) {
-                (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
-                (Some(0xD800..=0xDFFF), _) => {
-                    at += 6;
-                    continue;
-                }
-                _ => 6,
-            },
-            (b'\\', _) => 2,
-            _ => 1,
-        };
-        out.extend_from_slice(bytes.get(at..bytes.len().min(at + length)).unwrap_or_default());
-        at += length;
+fn without_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let (mut from, mut kept) = (0, 0);
+    while let Some((at, half)) = next_half(json, &mut from) {
+        if half {
+            out.extend_from_slice(json.get(kept..at)?);
+            kept = from;
+        }
     }
-    (out.len() < bytes.len()).then_some(out)
-}
-
-/// The code of the escape `\uXXXX` that begins there.
-fn escape(bytes: &[u8], at: usize) -> Option<u16> {
-    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
-    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    out.extend_from_slice(json.get(kept..)?);
+    (kept > 0).then_some(out)
 }
 
 #[cfg(test)]

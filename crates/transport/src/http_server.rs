@@ -11,6 +11,6 @@ mod watched;
 
 pub use accept::{AcceptLimits, Accepted, Standing, accept_all};
 pub use connection::{ConnectionTimes, serve_http1};
-pub use headers::{Accepts, Origin, address, announced_length, is_json, single};
+pub use headers::{Accepts, Origin, address, announced_length, is_json, set_event_stream, single};
 pub use modern::{check_headers, check_version, is_modern};
 pub use watched::Watched;

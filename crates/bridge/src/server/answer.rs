@@ -5,9 +5,10 @@
 //! by which a client finds the caller that waits.
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderValue, Response, StatusCode};
 use hyper::body::Incoming;
+use toolway_transport::http_server::set_event_stream;
 use toolway_wire::push_string;
 
 use super::body::Body;
@@ -16,7 +17,6 @@ use super::events::Events;
 use super::message::Pieces;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// A status and nothing else.
 pub(super) fn status(status: StatusCode) -> Response<Body> {
@@ -86,9 +86,6 @@ pub(super) fn not_allowed() -> Response<Body> {
 /// An event stream, which nobody on the way may hold back or keep.
 pub(super) fn events(events: Events) -> Response<Body> {
     let mut response = Response::new(Body::Events(Box::new(events)));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, EVENTS);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    set_event_stream(response.headers_mut());
     response
 }

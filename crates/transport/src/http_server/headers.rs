@@ -1,9 +1,17 @@
-//! Owns the reading of headers that decide before a body is looked at. Pure; it decides nothing by itself.
+//! Owns the reading of headers that decide before a body is looked at, and the headers that an event stream needs. Pure;
+//! it decides nothing by itself.
 
 use std::net::IpAddr;
 
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN};
-use http::{HeaderMap, HeaderName, Uri};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+
+/// Makes the headers of an answer those of an event stream, which nobody on the way may hold back or keep.
+pub fn set_event_stream(headers: &mut HeaderMap) {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+}
 
 /// Which answers a client reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Owns the shapes of the front's HTTP answers: statuses, headers, error bodies. There are no CORS headers in any.
 
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
+use toolway_transport::http_server::set_event_stream;
 use toolway_wire::era::header;
 use toolway_wire::{INVALID_REQUEST, UPSTREAM_ERROR, error_response};
 
@@ -12,7 +13,6 @@ use super::stream::Data;
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static(header::SESSION_ID);
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// A status and nothing else.
 pub(super) fn status(status: StatusCode) -> Response<Body> {
@@ -69,9 +69,6 @@ pub(super) fn not_allowed(allow: &'static str) -> Response<Body> {
 /// An event stream, which nobody on the way may hold back or keep.
 pub(super) fn events(events: Events) -> Response<Body> {
     let mut response = Response::new(Body::Events(Box::new(events)));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, EVENTS);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    set_event_stream(response.headers_mut());
     response
 }
