@@ -328,7 +328,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(16))]
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(proptest::prelude::ProptestConfig::default().cases / 16))]
         #[test]
         fn streams_redact_like_whole_texts(filler in "[a-z :=\"@/-]{0,40}", piece in 1usize..90_000, at in 0usize..150_000) {
             let mut text = "lorem ipsum dolor ".repeat(9000);
