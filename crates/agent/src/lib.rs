@@ -25,7 +25,7 @@ mod store;
 mod subagent;
 mod tools;
 
-pub use engine::{Checkpoint, Engine, EngineTurn, RunSink, TurnEnd, TurnStop};
+pub use engine::{BoxFuture, Checkpoint, Engine, EngineTurn, RunSink, Steering, TurnEnd, TurnStop};
 pub use error::{AgentError, Fault};
 pub use event::{
     AssistantBlock, Delta, Event, EventKind, RunStatus, ServerReport, SystemInit, ToolCallEvent,
@@ -34,3 +34,11 @@ pub use event::{
 pub use generation::{Generation, McpTool};
 pub use id::{AgentId, IdFault, RunId};
 pub use options::{Limits, ModelChoice, Prompt, PromptImage};
+pub use run::{
+    Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,
+    Steered,
+};
+pub use store::{
+    AgentChange, AgentRecord, Begin, Begun, Claim, Cursor, EventRecord, Kept, KeptServer, Page, Presence,
+    RunChange, RunRecord, Store, StoreChoice, Writes,
+};
