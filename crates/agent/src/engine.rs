@@ -14,7 +14,7 @@ use crate::error::AgentError;
 use crate::event::{Delta, EventKind, ToolCallEvent, Usage};
 use crate::generation::Generation;
 use crate::id::{AgentId, RunId};
-use crate::options::{Limits, ModelChoice, Prompt};
+use crate::options::{Limits, Mode, ModelChoice, Prompt};
 
 /// A future that is not named.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -51,6 +51,8 @@ pub struct EngineTurn {
     pub prompt: Prompt,
     /// The model.
     pub model: ModelChoice,
+    /// How it is to be answered.
+    pub mode: Mode,
     /// The folder it works in.
     pub cwd: PathBuf,
     /// The servers that this run has, to its end.
