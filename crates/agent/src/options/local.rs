@@ -108,7 +108,7 @@ pub enum Retries {
 }
 
 /// What executes prompts.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub enum EngineChoice {
     /// Toolway's own turn loop over a model's API.
     #[default]
@@ -118,7 +118,7 @@ pub enum EngineChoice {
 }
 
 /// An agent behind the Agent Client Protocol.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct AcpOptions {
     /// A known agent by name, in place of a command.
     pub preset: Option<String>,
