@@ -9,6 +9,7 @@ use toolway_secret::Secret;
 
 use crate::custom_tools::CustomTool;
 use crate::inline::DirectServer;
+use crate::store::StoreChoice;
 
 /// An agent on this machine.
 #[derive(Debug, Clone, Default)]
@@ -81,20 +82,6 @@ pub struct PermissionOptions {
     pub allow: Vec<String>,
     /// What may not.
     pub deny: Vec<String>,
-}
-
-/// Where agents are kept.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum StoreChoice {
-    /// SQLite in Toolway's state directory.
-    #[default]
-    Default,
-    /// SQLite in this directory.
-    Sqlite(PathBuf),
-    /// Files of lines in this directory.
-    Jsonl(PathBuf),
-    /// In memory, gone with the program.
-    Memory,
 }
 
 /// Whether a step that failed for a passing reason is tried again.
