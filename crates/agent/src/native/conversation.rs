@@ -1,7 +1,5 @@
 //! Owns a conversation in a neutral form: what was said, called and answered. It knows no model's wire form and no I/O.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
 /// One message.
@@ -48,14 +46,14 @@ pub enum UserPart {
     /// Text.
     Text {
         /// The text.
-        text: Arc<str>,
+        text: String,
     },
     /// A picture.
     Image {
         /// `image/png`.
         mime_type: String,
         /// The bytes in base64.
-        data: Arc<str>,
+        data: String,
     },
 }
 
@@ -66,12 +64,12 @@ pub enum AssistantPart {
     /// Text.
     Text {
         /// The text.
-        text: Arc<str>,
+        text: String,
     },
     /// What it thought. Some models want it back with its signature.
     Thinking {
         /// The text.
-        text: Arc<str>,
+        text: String,
         /// What the model's service signed it with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
@@ -83,7 +81,7 @@ pub enum AssistantPart {
         /// The name as the model said it.
         name: String,
         /// The arguments: the text of a JSON object, always. What the model wrote is replaced by `{}` where it is none.
-        arguments: Arc<str>,
+        arguments: String,
         /// What the model's service wants back with the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
@@ -99,10 +97,10 @@ pub struct CallResult {
     /// The tool's name as the model said it.
     pub name: String,
     /// The text.
-    pub text: Arc<str>,
+    pub text: String,
     /// Pictures: mime type and base64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub images: Vec<(String, Arc<str>)>,
+    pub images: Vec<(String, String)>,
     /// The tool failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
