@@ -1,1 +1,3 @@
 //! native
+
+pub(crate) mod model;
