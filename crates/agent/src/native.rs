@@ -1,6 +1,3 @@
-//! Owns the native runtime: a turn loop over any model, its tools and its conversation. It knows no store.
+//! native
 
-mod conversation;
-mod model;
-
-pub use conversation::{AssistantPart, CallResult, Message, UserOrigin, UserPart};
+pub(crate) mod model;
