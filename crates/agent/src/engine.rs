@@ -9,13 +9,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use toolway_bridge::AgentMode;
 
 use crate::error::AgentError;
 use crate::event::{Delta, EventKind, Usage};
 use crate::generation::Generation;
 use crate::id::{AgentId, RunId};
-use crate::options::{Limits, ModelChoice, Prompt};
+use crate::options::{Limits, Mode, ModelChoice, Prompt};
 
 /// A future that is not named.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -52,8 +51,8 @@ pub struct EngineTurn {
     pub prompt: Prompt,
     /// The model.
     pub model: ModelChoice,
-    /// Whether it works or plans.
-    pub mode: AgentMode,
+    /// How it is to be answered.
+    pub mode: Mode,
     /// The folder it works in.
     pub cwd: PathBuf,
     /// The servers that this run has, to its end.
