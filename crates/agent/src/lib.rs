@@ -28,7 +28,7 @@ mod subagent;
 mod tools;
 
 pub use custom_tools::{CustomCall, CustomOutput, CustomTool};
-pub use engine::{Checkpoint, Engine, EngineTurn, RunSink, TurnEnd, TurnStop};
+pub use engine::{BoxFuture, Checkpoint, Engine, EngineTurn, RunSink, Steering, TurnEnd, TurnStop};
 pub use error::{AgentError, Fault};
 pub use event::{
     AssistantBlock, Delta, Event, EventKind, RunStatus, ServerReport, SystemInit, ToolCallEvent,
@@ -41,5 +41,14 @@ pub use options::{
     AcpOptions, AgentDefinition, AgentOptions, CloudEnv, CloudOptions, CloudRepo, CloudSend, EngineChoice,
     GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
-    StoreChoice, SubagentServers, Trust,
+    SubagentServers, Trust,
+};
+pub use run::{
+    Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,
+    Steered,
+};
+pub use runtime::{Artifact, ReloadReport, Runtime, UsageReport};
+pub use store::{
+    AgentChange, AgentRecord, Begin, Begun, Claim, Cursor, EventRecord, Kept, Page, Presence, RunChange,
+    RunRecord, Store, StoreChoice, Writes,
 };
