@@ -26,6 +26,7 @@ mod store;
 mod subagent;
 mod tools;
 
+pub use context::{ContextSources, RuleText, RuleUse, SubagentFile};
 pub use engine::{Checkpoint, Engine, EngineTurn, RunSink, TurnEnd, TurnStop};
 pub use error::{AgentError, Fault};
 pub use event::{
@@ -33,5 +34,11 @@ pub use event::{
     ToolCallStatus, ToolPair, Truncated, Usage,
 };
 pub use generation::{Generation, McpTool};
+pub use hooks::{HookFacts, Hooks, McpServerUse};
 pub use id::{AgentId, IdFault, RunId};
 pub use options::{Limits, ModelChoice, Prompt, PromptImage};
+pub use policy::{
+    Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
+    PermissionRules, Rule, ToolUse, Verdict,
+};
+pub use sources::Sources;
