@@ -29,6 +29,7 @@ mod tools;
 
 pub use custom_tools::{CustomCall, CustomOutput, CustomTool};
 pub use engine::{BoxFuture, Checkpoint, Engine, EngineTurn, RunSink, Steering, TurnEnd, TurnStop};
+pub use context::{ContextSources, RuleText, RuleUse, SubagentFile};
 pub use error::{AgentError, Fault};
 pub use event::{
     AssistantBlock, Delta, Event, EventKind, RunStatus, ServerReport, SystemInit, ToolCallEvent,
@@ -52,3 +53,9 @@ pub use store::{
     AgentChange, AgentRecord, Begin, Begun, Claim, Cursor, EventRecord, Kept, Page, Presence, RunChange,
     RunRecord, Store, StoreChoice, Writes,
 };
+pub use hooks::{HookFacts, Hooks, McpServerUse};
+pub use policy::{
+    Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
+    PermissionRules, Rule, ToolUse, Verdict,
+};
+pub use sources::Sources;
