@@ -1,1 +1,77 @@
-//! tools
+//! Owns the built-in tools of an agent: what each takes and does, and what its calls touch. It knows no model, no turn
+//! and no permission rule: who calls a tool has asked for the permission before.
+
+mod arguments;
+mod capability;
+mod context;
+mod output;
+mod registry;
+
+use std::fmt;
+use std::path::PathBuf;
+
+pub use arguments::Arguments;
+pub use capability::{Capabilities, Capability};
+pub use context::{AskHost, Question, ToolContext, ToolSession, ToolSetup};
+pub use output::{ToolImage, ToolOutput};
+pub use registry::ToolRegistry;
+
+use crate::engine::BoxFuture;
+
+/// A tool of ours. Implemented here and by whoever has a tool of its own to add; called by the turn loop.
+pub trait Tool: Send + Sync + fmt::Debug + 'static {
+    /// The name that the model calls.
+    fn name(&self) -> &'static str;
+
+    /// By which it is allowed or denied.
+    fn capability(&self) -> Capability;
+
+    /// What the model reads about it.
+    fn description(&self) -> String;
+
+    /// The schema of its arguments, an object schema.
+    fn schema(&self) -> serde_json::Value;
+
+    /// Calls of it only look, so that several may run at a time, and a call that was cut off by a crash does no harm when
+    /// it is made again.
+    fn only_reads(&self) -> bool {
+        false
+    }
+
+    /// What a call with these arguments will do, for permission. The error is the answer to the model: the arguments are
+    /// no good.
+    fn actions(&self, context: &ToolContext, args: &Arguments) -> Result<Vec<Action>, ToolOutput>;
+
+    /// Does it. Never fails otherwise than by an output that says so; returns soon after `context.cancel`.
+    fn run<'a>(&'a self, context: &'a ToolContext, args: Arguments) -> BoxFuture<'a, ToolOutput>;
+}
+
+/// What a call does to the world. Paths are absolute and without symbolic links.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Runs a command line.
+    Shell(String),
+    /// Reads a file, or what is below a folder.
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// It lies in none of the folders that the agent works in.
+        outside: bool,
+    },
+    /// Writes, makes or removes a file.
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// It lies in none of the folders that the agent works in.
+        outside: bool,
+    },
+    /// Calls a tool of a server.
+    Mcp {
+        /// The server.
+        server: String,
+        /// The tool.
+        tool: String,
+    },
+    /// Reads a page.
+    Fetch(String),
+}
