@@ -21,6 +21,7 @@ mod redact;
 mod run;
 mod runtime;
 mod sandbox;
+mod sources;
 mod store;
 mod subagent;
 mod tools;
