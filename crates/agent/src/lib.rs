@@ -35,3 +35,8 @@ pub use event::{
 pub use generation::{Generation, McpTool};
 pub use id::{AgentId, IdFault, RunId};
 pub use options::{Limits, ModelChoice, Prompt, PromptImage};
+pub use sandbox::{SANDBOX_COMMAND, Sandbox, SandboxConfig, SandboxMode, SandboxNotes, run_sandboxed};
+pub use tools::{
+    Arguments, AskHost, Capabilities, Capability, Question, Tool, ToolContext, ToolImage, ToolOutput, ToolRegistry,
+    ToolSession, ToolSetup,
+};

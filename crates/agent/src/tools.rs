@@ -4,11 +4,14 @@
 mod arguments;
 mod capability;
 mod context;
+mod files;
 mod output;
+mod paths;
 mod registry;
+mod shells;
+mod todos;
 
 use std::fmt;
-use std::path::PathBuf;
 
 pub use arguments::Arguments;
 pub use capability::{Capabilities, Capability};
@@ -17,6 +20,7 @@ pub use output::{ToolImage, ToolOutput};
 pub use registry::ToolRegistry;
 
 use crate::engine::BoxFuture;
+use crate::policy::Action;
 
 /// A tool of ours. Implemented here and by whoever has a tool of its own to add; called by the turn loop.
 pub trait Tool: Send + Sync + fmt::Debug + 'static {
@@ -46,32 +50,7 @@ pub trait Tool: Send + Sync + fmt::Debug + 'static {
     fn run<'a>(&'a self, context: &'a ToolContext, args: Arguments) -> BoxFuture<'a, ToolOutput>;
 }
 
-/// What a call does to the world. Paths are absolute and without symbolic links.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// Runs a command line.
-    Shell(String),
-    /// Reads a file, or what is below a folder.
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// It lies in none of the folders that the agent works in.
-        outside: bool,
-    },
-    /// Writes, makes or removes a file.
-    Write {
-        /// Which.
-        path: PathBuf,
-        /// It lies in none of the folders that the agent works in.
-        outside: bool,
-    },
-    /// Calls a tool of a server.
-    Mcp {
-        /// The server.
-        server: String,
-        /// The tool.
-        tool: String,
-    },
-    /// Reads a page.
-    Fetch(String),
+/// All that are built in, in the order in which a model is told of them.
+fn all() -> Vec<std::sync::Arc<dyn Tool>> {
+    vec![std::sync::Arc::new(todos::UpdateTodos), std::sync::Arc::new(todos::ReadTodos)]
 }

@@ -2,6 +2,7 @@
 //! agent; each call gets a view of it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,13 +11,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use toolway_guard::Guard;
 
-use super::Action;
 use super::files::ReadFiles;
 use super::paths::{Place, Roots};
 use super::shells::Shells;
 use super::todos::Todos;
 use crate::engine::{BoxFuture, RunSink};
 use crate::event::Delta;
+use crate::policy::Action;
 use crate::sandbox::Sandbox;
 
 /// What tools are made with. Plain values; nothing is looked up.
@@ -29,7 +30,7 @@ pub struct ToolSetup {
     /// The folder for temporary files; the agent may work in it too.
     pub temp: PathBuf,
     /// The variables that commands get.
-    pub variables: BTreeMap<String, String>,
+    pub variables: BTreeMap<OsString, OsString>,
     /// The user's shell; absent, or not known to take `-c`: `sh`.
     pub shell: Option<PathBuf>,
     /// The box for commands.

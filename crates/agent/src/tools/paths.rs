@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::Action;
+use crate::policy::Action;
 
 /// Symbolic links on one way.
 const MOST_LINKS: usize = 40;
@@ -33,11 +33,11 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn read(&self) -> Action {
-        Action::Read { path: self.real.clone(), outside: self.outside }
+        Action::Read(self.real.clone())
     }
 
     pub(crate) fn write(&self) -> Action {
-        Action::Write { path: self.real.clone(), outside: self.outside }
+        Action::Write(self.real.clone())
     }
 }
 
