@@ -42,7 +42,7 @@ pub use options::{
     GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
     StoreChoice, SubagentServers, Trust,
-pub use options::{Limits, ModelChoice, Prompt, PromptImage};
+};
 pub use sandbox::{SANDBOX_COMMAND, Sandbox, SandboxConfig, SandboxMode, SandboxNotes, run_sandboxed};
 pub use tools::{
     Arguments, AskHost, Capabilities, Capability, Question, Tool, ToolContext, ToolImage, ToolOutput, ToolRegistry,
