@@ -59,3 +59,8 @@ pub use policy::{
     PermissionRules, Rule, ToolUse, Verdict,
 };
 pub use sources::Sources;
+pub use sandbox::{SANDBOX_COMMAND, Sandbox, SandboxConfig, SandboxMode, SandboxNotes, run_sandboxed};
+pub use tools::{
+    Arguments, AskHost, Capabilities, Capability, Question, Tool, ToolContext, ToolImage, ToolOutput, ToolRegistry,
+    ToolSession, ToolSetup,
+};
