@@ -94,7 +94,8 @@ impl ModelFacts {
 fn is(model: &str, name: &str) -> bool {
     model.strip_prefix(name).is_some_and(|rest| {
         let version = rest.strip_prefix('-').is_some_and(|rest| {
-            rest == "latest" || (rest.len() >= 8 && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
+            rest == "latest"
+                || (rest.len() >= 8 && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
         });
         rest.is_empty() || version
     })

@@ -63,7 +63,8 @@ pub(super) fn of_library(target: &Target, error: &genai::Error, begun: bool) -> 
 pub(super) fn of_read(target: &Target, fault: ReadFault) -> Failure {
     match fault {
         ReadFault::Malformed(reason) => {
-            let message = format!("{} answered what makes no sense: {}", name(target), cleaned(target, &reason));
+            let message =
+                format!("{} answered what makes no sense: {}", name(target), cleaned(target, &reason));
             Failure::lasting(AgentError::Model { message })
         }
         ReadFault::Service { message, passing } => {
@@ -124,7 +125,11 @@ fn of_status(target: &Target, status: u16, body: &str, headers: &HeaderMap) -> F
     Failure::lasting(error)
 }
 
-fn of_transport(target: &Target, error: &(dyn std::error::Error + Send + Sync + 'static), begun: bool) -> Failure {
+fn of_transport(
+    target: &Target,
+    error: &(dyn std::error::Error + Send + Sync + 'static),
+    begun: bool,
+) -> Failure {
     let whom = name(target);
     let message = match error.downcast_ref::<StreamTimeout>() {
         Some(StreamTimeout::Headers) => format!("{whom} did not answer in time"),
@@ -177,7 +182,8 @@ fn cleaned(target: &Target, text: &str) -> String {
         text = text.replace(key.expose(), "[redacted]");
     }
     let text = Redactor::known().redact(&text);
-    let mut short: String = text.chars().take(TOLD).map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let mut short: String =
+        text.chars().take(TOLD).map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     if text.chars().nth(TOLD).is_some() {
         short.push_str("...");
     }

@@ -70,7 +70,9 @@ impl Params {
             }
             "extra" => {
                 if !value.is_object() {
-                    return Err("it must be an object: members for the request, as the service names them".to_owned());
+                    return Err(
+                        "it must be an object: members for the request, as the service names them".to_owned()
+                    );
                 }
                 options.extra_body = Some(value.clone());
             }
@@ -137,7 +139,8 @@ fn effort(value: &Value) -> Result<ReasoningEffort, String> {
 
 fn prices(value: &Value) -> Result<Prices, String> {
     let fault = || {
-        "it must be an object {input, output, cacheRead?, cacheWrite?} in US dollars for a million tokens".to_owned()
+        "it must be an object {input, output, cacheRead?, cacheWrite?} in US dollars for a million tokens"
+            .to_owned()
     };
     let price = |name: &str| match value.get(name) {
         None => Ok(None),

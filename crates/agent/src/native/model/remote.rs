@@ -74,7 +74,8 @@ impl ModelSource for RemoteModels {
         let target = Target::of(&choice.id, &self.shared.access)?;
         let known = ModelFacts::of(&target.model, target.service.images, target.official);
         let facts = params.facts(known);
-        let remote = Remote { id: choice.id.clone(), target, params, facts, shared: Arc::clone(&self.shared) };
+        let remote =
+            Remote { id: choice.id.clone(), target, params, facts, shared: Arc::clone(&self.shared) };
         Ok(Arc::new(RemoteModel(Arc::new(remote))))
     }
 }
@@ -190,7 +191,8 @@ impl Shared {
         let Some(address) = access.first(names) else {
             return Ok(None);
         };
-        let proxy = reqwest::Proxy::all(address).map_err(|_| "the proxy of the environment is no address".to_owned())?;
+        let proxy = reqwest::Proxy::all(address)
+            .map_err(|_| "the proxy of the environment is no address".to_owned())?;
         let around = access.first(&["no_proxy", "NO_PROXY"]).unwrap_or_default();
         let around = format!("localhost,127.0.0.1,::1,{around}");
         Ok(Some(proxy.no_proxy(reqwest::NoProxy::from_string(&around))))

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use genai::chat::{
-    CacheControl, ChatMessage, ChatOptions, ChatRequest, ContentPart, MessageContent, ReasoningEffort, Tool, ToolCall,
-    ToolResponse,
+    CacheControl, ChatMessage, ChatOptions, ChatRequest, ContentPart, MessageContent, ReasoningEffort, Tool,
+    ToolCall, ToolResponse,
 };
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ pub(super) fn request(target: &Target, request: &ModelRequest<'_>, images: bool)
     let mut system = (!request.system.is_empty()).then(|| request.system.to_owned());
     let caches = target.service.wire == Wire::Messages;
     if caches && let Some(text) = system.take() {
-        writer.messages.push(ChatMessage::system(text).with_cache_control(CacheControl::Ephemeral));
+        writer.messages.push(ChatMessage::system(text).with_options(CacheControl::Ephemeral));
     }
     for message in request.messages {
         writer.message(message);
@@ -39,7 +39,7 @@ pub(super) fn request(target: &Target, request: &ModelRequest<'_>, images: bool)
     writer.close(&[]);
     let mut messages = writer.messages;
     if caches && let Some(last) = messages.pop() {
-        messages.push(last.with_cache_control(CacheControl::Ephemeral));
+        messages.push(last.with_options(CacheControl::Ephemeral));
     }
     let tools: Vec<Tool> = request.tools.iter().map(|spec| tool(spec, target.service.wire)).collect();
     let mut whole = ChatRequest::from_messages(messages);
@@ -133,7 +133,8 @@ impl<'a> Writer<'a> {
             AnswerPart::Text(text) => (!text.is_empty()).then(|| vec![ContentPart::from_text(text)]),
             AnswerPart::Thinking { text, seal } => self.thinking(text, seal.as_ref()),
             AnswerPart::Call(call) => {
-                let seals = self.own(call.seal.as_ref()).and_then(|seal| serde_json::from_str(&seal.data).ok());
+                let seals =
+                    self.own(call.seal.as_ref()).and_then(|seal| serde_json::from_str(&seal.data).ok());
                 Some(vec![ContentPart::ToolCall(ToolCall {
                     call_id: call.id.clone(),
                     fn_name: call.name.clone(),
@@ -150,7 +151,8 @@ impl<'a> Writer<'a> {
 
     fn thinking(&self, text: &str, seal: Option<&Seal>) -> Option<Vec<ContentPart>> {
         if self.wire == Wire::Chat {
-            return (self.echoes && !text.is_empty()).then(|| vec![ContentPart::ReasoningContent(text.to_owned())]);
+            return (self.echoes && !text.is_empty())
+                .then(|| vec![ContentPart::ReasoningContent(text.to_owned())]);
         }
         let seal = self.own(seal)?;
         if seal.block {
@@ -193,7 +195,8 @@ impl<'a> Writer<'a> {
             self.messages.push(ChatMessage::user(pictures));
         }
         for stray in strays {
-            let mut parts = vec![ContentPart::from_text(format!("Result of an earlier call of {}:", stray.name))];
+            let mut parts =
+                vec![ContentPart::from_text(format!("Result of an earlier call of {}:", stray.name))];
             parts.extend(self.user_parts(&stray.content));
             self.messages.push(ChatMessage::user(parts));
         }
@@ -253,6 +256,7 @@ impl<'a> Writer<'a> {
 }
 
 fn tool(spec: &ToolSpec, wire: Wire) -> Tool {
-    let tool = Tool::new(spec.name.clone()).with_description(&spec.description).with_schema(schema(&spec.schema));
+    let tool =
+        Tool::new(spec.name.clone()).with_description(&spec.description).with_schema(schema(&spec.schema));
     if matches!(wire, Wire::Chat | Wire::Responses) { tool.with_strict(false) } else { tool }
 }

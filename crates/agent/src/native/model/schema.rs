@@ -85,7 +85,9 @@ fn with_long_numbers_as_texts(text: &str) -> String {
             };
             continue;
         }
-        if letter.is_ascii_digit() || matches!(letter, '-' | '+' | '.' | 'e' | 'E') && is_number(&number, letter) {
+        if letter.is_ascii_digit()
+            || matches!(letter, '-' | '+' | '.' | 'e' | 'E') && is_number(&number, letter)
+        {
             number.push(letter);
             continue;
         }
@@ -104,7 +106,8 @@ fn is_number(so_far: &str, letter: char) -> bool {
 fn finish(out: &mut String, number: &mut String) {
     let digits = number.bytes().filter(u8::is_ascii_digit).count();
     let whole = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    let fits = if whole { number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() } else { digits <= 17 };
+    let fits =
+        if whole { number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() } else { digits <= 17 };
     if fits || number.is_empty() {
         out.push_str(number);
     } else {

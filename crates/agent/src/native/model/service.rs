@@ -179,7 +179,10 @@ impl Target {
     pub(super) fn of(id: &str, access: &ServiceAccess) -> Result<Self, AgentError> {
         let id = id.trim();
         if id.is_empty() {
-            return Err(AgentError::fault("model.id", "no model is named, as in `anthropic::claude-sonnet-4-5`"));
+            return Err(AgentError::fault(
+                "model.id",
+                "no model is named, as in `anthropic::claude-sonnet-4-5`",
+            ));
         }
         let (service, model) = match id.split_once("::") {
             Some((name, model)) => (named(name, id)?, model),
@@ -318,6 +321,7 @@ fn checked(key: &str, id: &str, origin: &str) -> Result<Secret, AgentError> {
     if key.bytes().all(|byte| (0x21..0x7f).contains(&byte)) {
         return Ok(Secret::new(key));
     }
-    let message = format!("{origin} for {id:?} holds characters that no key has, such as spaces or line breaks");
+    let message =
+        format!("{origin} for {id:?} holds characters that no key has, such as spaces or line breaks");
     Err(AgentError::Authentication { message })
 }

@@ -44,6 +44,8 @@ enum State {
     Waiting(Instant),
     /// It is being answered.
     Open { stream: Box<ChatStream>, reader: Box<dyn Reader>, begun: bool },
+    /// It failed, which is told when all that came before is.
+    Failed(AgentError),
     /// Nothing follows.
     Over,
 }
@@ -105,8 +107,13 @@ impl RemoteStream {
                 }
                 return Some(Ok(event));
             }
-            let failed = match &self.state {
+            let done = match &self.state {
                 State::Over => return None,
+                State::Failed(error) => {
+                    let error = error.clone();
+                    self.state = State::Over;
+                    return Some(Err(error));
+                }
                 State::Ready => self.send().await,
                 State::Waiting(until) => {
                     tokio::time::sleep_until(*until).await;
@@ -115,11 +122,8 @@ impl RemoteStream {
                 }
                 State::Open { .. } => self.read().await,
             };
-            if let Err(failure) = failed
-                && let Err(error) = self.again(failure)
-            {
-                self.state = State::Over;
-                return Some(Err(error));
+            if let Err(failure) = done {
+                self.again(failure);
             }
         }
     }
@@ -167,22 +171,20 @@ impl RemoteStream {
         Ok(())
     }
 
-    /// Waits and sends it again, where that may help and nothing of an answer was told.
-    fn again(&mut self, failure: Failure) -> Result<(), AgentError> {
+    /// Sends it again after a while, where that may help and nothing of an answer was told.
+    fn again(&mut self, failure: Failure) {
         let patience = self.remote.patience();
-        // What waits to be told is told before the error.
         let told = self.told || !self.out.is_empty();
-        if told || !failure.passing || self.attempt >= patience.attempts {
-            return Err(failure.error);
-        }
         let delay = failure.retry_after.unwrap_or_else(|| self.delay());
-        if delay > patience.longest_delay {
-            return Err(failure.error);
+        let again =
+            failure.passing && !told && self.attempt < patience.attempts && delay <= patience.longest_delay;
+        if !again {
+            self.state = State::Failed(failure.error);
+            return;
         }
         let reason = failure.error.to_string();
         self.out.push_back(ModelEvent::Retry { attempt: self.attempt, delay, reason });
         self.state = State::Waiting(Instant::now() + delay);
-        Ok(())
     }
 
     /// Twice as long each time, less a random part, so that many do not come back together.

@@ -68,7 +68,8 @@ pub(super) fn reader(wire: Wire, tag: String) -> Box<dyn Reader> {
 
 /// A frame as a type.
 fn parsed<'a, T: serde::Deserialize<'a>>(data: &'a str) -> Result<T, ReadFault> {
-    serde_json::from_str(data).map_err(|error| ReadFault::Malformed(format!("an event is not as it should be: {error}")))
+    serde_json::from_str(data)
+        .map_err(|error| ReadFault::Malformed(format!("an event is not as it should be: {error}")))
 }
 
 /// The error that a frame tells of.
@@ -132,4 +133,3 @@ impl Draft {
         serde_json::from_str::<&RawValue>(&self.arguments).is_ok()
     }
 }
-

@@ -145,9 +145,10 @@ impl Chat {
         let name = piece.function.as_ref().and_then(|function| function.name.as_deref()).unwrap_or_default();
         let place = match piece.index {
             // Some give every call the index 0: another id is another call.
-            Some(index) => self.calls.iter().rposition(|(known, draft)| {
-                *known == index && (id.is_empty() || draft.id == id)
-            }),
+            Some(index) => self
+                .calls
+                .iter()
+                .rposition(|(known, draft)| *known == index && (id.is_empty() || draft.id == id)),
             None if id.is_empty() => self.calls.len().checked_sub(1),
             None => self.calls.iter().rposition(|(_, draft)| draft.id == id),
         };
@@ -202,7 +203,9 @@ fn content(content: Option<&Value>) -> (String, String) {
             for part in parts {
                 collect(part, "text", &mut text);
                 match part.get("thinking") {
-                    Some(Value::Array(inner)) => inner.iter().for_each(|part| collect(part, "text", &mut thinking)),
+                    Some(Value::Array(inner)) => {
+                        inner.iter().for_each(|part| collect(part, "text", &mut thinking))
+                    }
                     _ => collect(part, "thinking", &mut thinking),
                 }
             }

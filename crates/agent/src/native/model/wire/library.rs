@@ -42,7 +42,9 @@ impl Library {
             StopReason::ContentFilter(word) => ModelStop::Refused(word),
             StopReason::MaxTokens(_) => ModelStop::MaxTokens,
             _ if calls => ModelStop::Calls,
-            StopReason::Completed(_) | StopReason::ToolCall(_) | StopReason::StopSequence(_) => ModelStop::End,
+            StopReason::Completed(_) | StopReason::ToolCall(_) | StopReason::StopSequence(_) => {
+                ModelStop::End
+            }
             StopReason::Other(word) => ModelStop::Other(word),
         };
         Some(ModelAnswer { parts, usage: end.captured_usage.map(|told| usage(&told)), stop })
@@ -87,10 +89,16 @@ impl Reader for Library {
             }
             ChatStreamEvent::ToolCallChunk(chunk) => {
                 let call = call(chunk.tool_call, &self.tag);
-                out.push_back(ModelEvent::CallDelta { id: call.id, name: call.name, arguments: call.arguments });
+                out.push_back(ModelEvent::CallDelta {
+                    id: call.id,
+                    name: call.name,
+                    arguments: call.arguments,
+                });
             }
             ChatStreamEvent::End(end) => return Ok(self.answer(end)),
-            ChatStreamEvent::Start | ChatStreamEvent::Heartbeat | ChatStreamEvent::ThoughtSignatureChunk(_) => {}
+            ChatStreamEvent::Start
+            | ChatStreamEvent::Heartbeat
+            | ChatStreamEvent::ThoughtSignatureChunk(_) => {}
         }
         Ok(None)
     }

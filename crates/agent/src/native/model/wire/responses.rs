@@ -121,9 +121,9 @@ impl Reader for Responses {
                 }
             }
             "response.completed" | "response.incomplete" => {
-                let response = frame.response.ok_or_else(|| {
-                    ReadFault::Malformed("the last event has no response".to_owned())
-                })?;
+                let response = frame
+                    .response
+                    .ok_or_else(|| ReadFault::Malformed("the last event has no response".to_owned()))?;
                 return Ok(Some(self.answer(response)));
             }
             "response.failed" => {
