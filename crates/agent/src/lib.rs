@@ -23,6 +23,7 @@ mod redact;
 mod run;
 mod runtime;
 mod sandbox;
+mod sources;
 mod store;
 mod subagent;
 mod tools;
@@ -31,6 +32,7 @@ pub use begin::begin;
 pub use compose::{child_target, gateway_circle, server_entries, wait_for_calls};
 pub use custom_tools::{CustomCall, CustomOutput, CustomTool};
 pub use engine::{BoxFuture, Checkpoint, Engine, EngineTurn, RunSink, Steering, TurnEnd, TurnStop};
+pub use context::{ContextSources, RuleText, RuleUse, SubagentFile};
 pub use error::{AgentError, Fault};
 pub use event::{
     AssistantBlock, Delta, Event, EventKind, RunStatus, ServerReport, SystemInit, ToolCallEvent,
@@ -53,4 +55,15 @@ pub use runtime::{Artifact, ReloadReport, Runtime, UsageReport};
 pub use store::{
     AgentChange, AgentRecord, Begin, Begun, Claim, Cursor, EventRecord, Kept, Page, Presence, RunChange,
     RunRecord, Store, StoreChoice, Writes,
+};
+pub use hooks::{HookFacts, Hooks, McpServerUse};
+pub use policy::{
+    Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
+    PermissionRules, Rule, ToolUse, Verdict,
+};
+pub use sources::Sources;
+pub use sandbox::{SANDBOX_COMMAND, Sandbox, SandboxConfig, SandboxMode, SandboxNotes, run_sandboxed};
+pub use tools::{
+    Arguments, AskHost, Capabilities, Capability, Question, Tool, ToolContext, ToolImage, ToolOutput, ToolRegistry,
+    ToolSession, ToolSetup,
 };
