@@ -45,7 +45,7 @@ pub use options::{
     AcpOptions, AgentDefinition, AgentOptions, CloudEnv, CloudOptions, CloudRepo, CloudSend, EngineChoice,
     GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
-    SubagentServers, TOOL_NAMES, Trust, offers, offers_mcp,
+    SubagentServers, TOOL_NAMES, Trust, cloud_servers, offers, offers_mcp,
 };
 pub use run::{
     Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,
