@@ -5,15 +5,17 @@ mod agents;
 mod cloud;
 mod local;
 mod machine;
+mod tools;
 
 pub use agent::{AgentOptions, CloudSend, LocalSend, Mode, Place, SendOptions, SendPlace, ServerChange};
 pub use agents::{AgentDefinition, SubagentServers};
 pub use cloud::{CloudEnv, CloudOptions, CloudRepo};
 pub use local::{
     AcpOptions, EngineChoice, GuardOptions, LocalOptions, PermissionOptions, Retries, SandboxOptions,
-    ServerTimeouts, StoreChoice, Trust,
+    ServerTimeouts, Trust,
 };
 pub use machine::Machine;
+pub use tools::{TOOL_NAMES, offers, offers_mcp};
 
 use std::time::Duration;
 
