@@ -1,5 +1,22 @@
 //! Owns what an agent is made with and sent, as types and as JSON. It starts nothing.
 
+mod agent;
+mod agents;
+mod cloud;
+mod local;
+mod machine;
+mod tools;
+
+pub use agent::{AgentOptions, CloudSend, LocalSend, Mode, Place, SendOptions, SendPlace, ServerChange};
+pub use agents::{AgentDefinition, SubagentServers};
+pub use cloud::{CloudEnv, CloudOptions, CloudRepo};
+pub use local::{
+    AcpOptions, EngineChoice, GuardOptions, LocalOptions, PermissionOptions, Retries, SandboxOptions,
+    ServerTimeouts, Trust,
+};
+pub use machine::Machine;
+pub use tools::{TOOL_NAMES, offers, offers_mcp};
+
 use std::time::Duration;
 
 /// What the user says.
