@@ -25,6 +25,7 @@ mod store;
 mod subagent;
 mod tools;
 
+pub use acp::{AcpOptions, AcpPreset, AcpServer, AcpSurroundings, AcpTimeouts};
 pub use engine::{Checkpoint, Engine, EngineTurn, RunSink, TurnEnd, TurnStop};
 pub use error::{AgentError, Fault};
 pub use event::{
