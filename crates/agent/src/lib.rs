@@ -12,6 +12,7 @@ mod event;
 mod generation;
 mod hooks;
 mod id;
+mod inline;
 mod local;
 mod native;
 mod options;
@@ -26,12 +27,19 @@ mod subagent;
 mod tools;
 
 pub use acp::{AcpOptions, AcpPreset, AcpServer, AcpSurroundings, AcpTimeouts};
+pub use custom_tools::{CustomCall, CustomOutput, CustomTool};
 pub use engine::{Checkpoint, Engine, EngineTurn, RunSink, TurnEnd, TurnStop};
 pub use error::{AgentError, Fault};
 pub use event::{
     AssistantBlock, Delta, Event, EventKind, RunStatus, ServerReport, SystemInit, ToolCallEvent,
     ToolCallStatus, ToolPair, Truncated, Usage,
 };
-pub use generation::{Generation, McpTool};
+pub use generation::{Front, Generation, Generations, McpCall, McpProgress, McpResult, McpTool, Reloaded};
 pub use id::{AgentId, IdFault, RunId};
-pub use options::{Limits, ModelChoice, Prompt, PromptImage};
+pub use inline::{DirectServer, InlineDifference, InlineRecord, McpServer, McpServers, RecordKey};
+pub use options::{
+    AcpOptions, AgentDefinition, AgentOptions, CloudEnv, CloudOptions, CloudRepo, CloudSend, EngineChoice,
+    GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
+    Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
+    StoreChoice, SubagentServers, Trust,
+};

@@ -1,5 +1,20 @@
 //! Owns what an agent is made with and sent, as types and as JSON. It starts nothing.
 
+mod agent;
+mod agents;
+mod cloud;
+mod local;
+mod machine;
+
+pub use agent::{AgentOptions, CloudSend, LocalSend, Mode, Place, SendOptions, SendPlace, ServerChange};
+pub use agents::{AgentDefinition, SubagentServers};
+pub use cloud::{CloudEnv, CloudOptions, CloudRepo};
+pub use local::{
+    AcpOptions, EngineChoice, GuardOptions, LocalOptions, PermissionOptions, Retries, SandboxOptions,
+    ServerTimeouts, StoreChoice, Trust,
+};
+pub use machine::Machine;
+
 use std::time::Duration;
 
 /// What the user says.
