@@ -22,6 +22,7 @@ mod redact;
 mod run;
 mod runtime;
 mod sandbox;
+mod sources;
 mod store;
 mod subagent;
 mod tools;
