@@ -27,7 +27,7 @@ mod store;
 mod subagent;
 mod tools;
 
-pub use acp::{AcpOptions, AcpPreset, AcpServer, AcpSurroundings, AcpTimeouts};
+pub use acp::{AcpCommand, AcpEngine, AcpPreset, AcpSurroundings, AcpTimeouts};
 pub use custom_tools::{CustomCall, CustomOutput, CustomTool};
 pub use engine::{Checkpoint, Engine, EngineTurn, RunSink, TurnEnd, TurnStop};
 pub use error::{AgentError, Fault};

@@ -10,7 +10,7 @@ use toolway_transport::command::{FileSystem, Search, resolve};
 use toolway_transport::environment::{Environment, environment};
 use toolway_transport::{Child, ChildConfig, ChildTransport, Platform};
 
-use super::options::{AcpOptions, AcpSurroundings};
+use super::options::{AcpCommand, AcpSurroundings};
 use super::peer::Peer;
 use crate::error::AgentError;
 
@@ -25,7 +25,7 @@ pub(super) struct Teller {
 }
 
 impl Teller {
-    pub(super) fn new(options: &AcpOptions) -> Self {
+    pub(super) fn new(options: &AcpCommand) -> Self {
         let mut scrubber = Scrubber::new();
         for (_, value) in &options.env {
             scrubber.add(value);
@@ -68,7 +68,7 @@ impl Teller {
 
 /// Starts the process. Nothing was said to it yet.
 pub(super) async fn start(
-    options: &AcpOptions,
+    options: &AcpCommand,
     surroundings: &AcpSurroundings,
     cwd: &Path,
     teller: &Teller,
@@ -84,7 +84,7 @@ pub(super) async fn start(
         home: passed.get(home, platform),
         platform,
     };
-    let found = resolve(OsStr::new(&options.command), &search, &FileSystem);
+    let found = resolve(OsStr::new(&options.program), &search, &FileSystem);
     config.program = found.map_err(|error| {
         let mut message = error.to_string();
         let advice = error.hint().or_else(|| Some(options.preset?.install.to_owned()));
@@ -100,18 +100,19 @@ pub(super) async fn start(
     Ok(Peer::new(transport))
 }
 
-fn config(options: &AcpOptions, surroundings: &AcpSurroundings, cwd: &Path) -> ChildConfig {
+fn config(options: &AcpCommand, surroundings: &AcpSurroundings, cwd: &Path) -> ChildConfig {
     let passes = options.preset.map_or(&[][..], |preset| preset.passes);
     let passed = surroundings
-        .variables
+        .machine
+        .variables()
         .iter()
         .filter(|(name, _)| passes.iter().any(|passed| name == OsStr::new(passed)))
         .cloned();
     let own = options.env.iter().map(|(name, value)| (name.into(), value.expose().into()));
     let given: Vec<(OsString, OsString)> = passed.chain(own).collect();
-    let variables = surroundings.variables.iter().cloned();
+    let variables = surroundings.machine.variables().iter().cloned();
     ChildConfig {
-        program: Path::new(&options.command).to_owned(),
+        program: Path::new(&options.program).to_owned(),
         args: options.args.iter().map(OsString::from).collect(),
         env: environment(variables, &given, false, Platform::CURRENT).variables,
         cwd: Some(cwd.to_owned()),

@@ -6,21 +6,11 @@ use std::path::Path;
 use agent_client_protocol::v1::schema::{
     EnvVariable, HttpHeader, McpServer, McpServerHttp, McpServerStdio,
 };
-use toolway_secret::Secret;
 
-/// A server as an agent is given it: an address on this machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AcpServer {
-    /// Its name. Agents make names of tools with it.
-    pub name: String,
-    /// Its address, of Streamable HTTP.
-    pub url: Secret,
-    /// Headers of every request.
-    pub headers: Vec<(String, Secret)>,
-}
+use crate::inline::DirectServer;
 
 /// The members of `session/new`. `None` where the agent takes no HTTP and there is no binary to stand between.
-pub(super) fn entries(servers: &[AcpServer], takes_http: bool, shim: Option<&Path>) -> Option<Vec<McpServer>> {
+pub(super) fn entries(servers: &[DirectServer], takes_http: bool, shim: Option<&Path>) -> Option<Vec<McpServer>> {
     servers
         .iter()
         .map(|server| {
@@ -36,7 +26,7 @@ pub(super) fn entries(servers: &[AcpServer], takes_http: bool, shim: Option<&Pat
 }
 
 /// The relay of our own binary. What it passes was guarded before, or is not to be guarded.
-fn shimmed(server: &AcpServer, shim: &Path) -> McpServerStdio {
+fn shimmed(server: &DirectServer, shim: &Path) -> McpServerStdio {
     let mut args: Vec<String> = ["streamable-http", "--tool-limit", "*=pass"].map(str::to_owned).into();
     let mut env = vec![EnvVariable::new("TOOLWAY_URL", server.url.expose())];
     for (index, (name, value)) in server.headers.iter().enumerate() {
@@ -50,12 +40,13 @@ fn shimmed(server: &AcpServer, shim: &Path) -> McpServerStdio {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use toolway_secret::Secret;
 
     use super::*;
 
-    fn server() -> AcpServer {
+    fn server() -> DirectServer {
         let headers = vec![("Authorization".to_owned(), Secret::new("Bearer abc"))];
-        AcpServer { name: "toolway".to_owned(), url: Secret::new("http://127.0.0.1:1/mcp/x"), headers }
+        DirectServer { name: "toolway".to_owned(), url: Secret::new("http://127.0.0.1:1/mcp/x"), headers }
     }
 
     #[test]
