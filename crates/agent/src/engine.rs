@@ -7,11 +7,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::AgentError;
-use crate::event::{Delta, EventKind, Usage};
+use crate::event::{Delta, EventKind, ToolCallEvent, Usage};
 use crate::generation::Generation;
 use crate::id::{AgentId, RunId};
 use crate::options::{Limits, ModelChoice, Prompt};
@@ -57,14 +57,67 @@ pub struct EngineTurn {
     pub servers: Arc<Generation>,
     /// The conversation so far, as the engine last gave it to be kept.
     pub checkpoint: Option<Checkpoint>,
-    /// The last run ended without a word: its process died. Events of calls that may have run are in `interrupted`.
-    pub interrupted: Vec<String>,
+    /// Calls of an earlier run that began and of whose end nothing is known, because its process died or it was given
+    /// up: they may have run, or not, or in part. The model is to be told.
+    pub interrupted: Vec<ToolCallEvent>,
     /// When to stop.
     pub limits: Limits,
     /// Text that the user sends meanwhile.
-    pub steering: mpsc::Receiver<String>,
+    pub steering: Steering,
     /// The run is to end.
     pub cancel: CancellationToken,
+}
+
+/// Text that the user sends while a run is on its way. Who sent it learns that it went in when the engine takes it; what
+/// is not taken until the engine drops this goes back to the sender, for the next run.
+#[derive(Debug)]
+pub struct Steering(mpsc::Receiver<Steer>);
+
+/// A text on its way into a run.
+#[derive(Debug)]
+pub(crate) struct Steer {
+    text: String,
+    taken: oneshot::Sender<()>,
+}
+
+impl Steer {
+    /// A text, and what ends well when the text went in.
+    pub(crate) fn new(text: String) -> (Self, oneshot::Receiver<()>) {
+        let (taken, went_in) = oneshot::channel();
+        (Self { text, taken }, went_in)
+    }
+
+    fn take(self) -> String {
+        // Whoever sent it may have stopped waiting.
+        self.taken.send(()).ok();
+        self.text
+    }
+}
+
+impl Steering {
+    /// How many texts may wait.
+    const WAITING: usize = 16;
+
+    /// The two ends.
+    pub(crate) fn channel() -> (mpsc::Sender<Steer>, Self) {
+        let (sender, receiver) = mpsc::channel(Self::WAITING);
+        (sender, Self(receiver))
+    }
+
+    /// Nobody sends anything: for runs without a user.
+    pub fn none() -> Self {
+        Self::channel().1
+    }
+
+    /// A text that waits. Whoever takes one puts it into the conversation: as an event of the user's, too.
+    pub fn try_take(&mut self) -> Option<String> {
+        self.0.try_recv().ok().map(Steer::take)
+    }
+
+    /// The next text, when it comes. `None` when none will come. Loses nothing when it is dropped.
+    pub async fn take(&mut self) -> Option<String> {
+        self.0.recv().await.map(Steer::take)
+    }
 }
 
 /// A conversation as an engine keeps it. Nobody else looks into it; it goes through the store's redactor as text, so it
@@ -74,7 +127,10 @@ pub struct Checkpoint(pub Bytes);
 
 /// Where an engine tells what happens. Every method may wait: a slow reader slows the run.
 pub trait RunSink: Send + Sync + 'static {
-    /// A message, to be kept.
+    /// A message, to be kept. The first event ([`EventKind::System`]), the user's prompt and every status are not the
+    /// engine's to tell. A tool call is told when it begins, before anything of it happens (then it is on disk when this
+    /// returns), and when it ended. Large arguments and results are given whole: the sink leaves out what is too large.
+    /// An error means that the run is over for others (given up, or its store is lost): stop.
     fn event(&self, kind: EventKind) -> BoxFuture<'_, Result<(), AgentError>>;
 
     /// Something finer.

@@ -30,6 +30,7 @@ mod tools;
 pub use acp::{AcpCommand, AcpEngine, AcpPreset, AcpSurroundings, AcpTimeouts};
 pub use custom_tools::{CustomCall, CustomOutput, CustomTool};
 pub use engine::{Checkpoint, Engine, EngineTurn, RunSink, TurnEnd, TurnStop};
+pub use engine::{BoxFuture, Checkpoint, Engine, EngineTurn, RunSink, Steering, TurnEnd, TurnStop};
 pub use error::{AgentError, Fault};
 pub use event::{
     AssistantBlock, Delta, Event, EventKind, RunStatus, ServerReport, SystemInit, ToolCallEvent,
@@ -43,4 +44,12 @@ pub use options::{
     GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
     StoreChoice, SubagentServers, Trust,
+pub use options::{Limits, ModelChoice, Prompt, PromptImage};
+pub use run::{
+    Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,
+    Steered,
+};
+pub use store::{
+    AgentChange, AgentRecord, Begin, Begun, Claim, Cursor, EventRecord, Kept, KeptServer, Page, Presence,
+    RunChange, RunRecord, Store, StoreChoice, Writes,
 };
