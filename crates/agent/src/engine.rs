@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+use toolway_bridge::AgentMode;
 
 use crate::error::AgentError;
 use crate::event::{Delta, EventKind, ToolCallEvent, Usage};
@@ -51,6 +52,8 @@ pub struct EngineTurn {
     pub prompt: Prompt,
     /// The model.
     pub model: ModelChoice,
+    /// Whether it works or plans.
+    pub mode: AgentMode,
     /// The folder it works in.
     pub cwd: PathBuf,
     /// The servers that this run has, to its end.
@@ -141,7 +144,7 @@ pub trait RunSink: Send + Sync + 'static {
 }
 
 /// How a prompt ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
     /// Why.
     pub stop: TurnStop,
@@ -149,6 +152,8 @@ pub struct TurnEnd {
     pub result: Option<String>,
     /// Tokens of the whole run.
     pub usage: Usage,
+    /// What they cost in US dollars, where the prices of all of them are known.
+    pub cost: Option<f64>,
 }
 
 /// Why a prompt ended.
