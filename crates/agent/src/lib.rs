@@ -29,7 +29,6 @@ mod tools;
 
 pub use acp::{AcpCommand, AcpEngine, AcpPreset, AcpSurroundings, AcpTimeouts};
 pub use custom_tools::{CustomCall, CustomOutput, CustomTool};
-pub use engine::{Checkpoint, Engine, EngineTurn, RunSink, TurnEnd, TurnStop};
 pub use engine::{BoxFuture, Checkpoint, Engine, EngineTurn, RunSink, Steering, TurnEnd, TurnStop};
 pub use error::{AgentError, Fault};
 pub use event::{
@@ -44,7 +43,7 @@ pub use options::{
     GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
     StoreChoice, SubagentServers, Trust,
-pub use options::{Limits, ModelChoice, Prompt, PromptImage};
+};
 pub use run::{
     Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,
     Steered,
