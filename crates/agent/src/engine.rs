@@ -9,13 +9,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use toolway_bridge::AgentMode;
 
 use crate::error::AgentError;
 use crate::event::{Delta, EventKind, ToolCallEvent, Usage};
 use crate::generation::Generation;
 use crate::id::{AgentId, RunId};
-use crate::options::{Limits, ModelChoice, Prompt};
+use crate::options::{Limits, Mode, ModelChoice, Prompt};
 
 /// A future that is not named.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -52,8 +51,8 @@ pub struct EngineTurn {
     pub prompt: Prompt,
     /// The model.
     pub model: ModelChoice,
-    /// Whether it works or plans.
-    pub mode: AgentMode,
+    /// How it is to be answered.
+    pub mode: Mode,
     /// The folder it works in.
     pub cwd: PathBuf,
     /// The servers that this run has, to its end.
@@ -144,7 +143,7 @@ pub trait RunSink: Send + Sync + 'static {
 }
 
 /// How a prompt ended.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnEnd {
     /// Why.
     pub stop: TurnStop,
@@ -152,8 +151,6 @@ pub struct TurnEnd {
     pub result: Option<String>,
     /// Tokens of the whole run.
     pub usage: Usage,
-    /// What they cost in US dollars, where the prices of all of them are known.
-    pub cost: Option<f64>,
 }
 
 /// Why a prompt ended.

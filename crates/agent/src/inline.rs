@@ -178,7 +178,7 @@ impl<N: Into<String>, const COUNT: usize> From<[(N, McpServer); COUNT]> for McpS
 
 /// A server at a loopback address that belongs to the program itself: its tools keep their own names, its results are
 /// handed on whole, and no guard, policy or file stands between.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct DirectServer {
     /// What it is called in reports.
     pub name: String,

@@ -22,7 +22,6 @@ mod redact;
 mod run;
 mod runtime;
 mod sandbox;
-mod sources;
 mod store;
 mod subagent;
 mod tools;
@@ -42,13 +41,14 @@ pub use options::{
     AcpOptions, AgentDefinition, AgentOptions, CloudEnv, CloudOptions, CloudRepo, CloudSend, EngineChoice,
     GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
-    StoreChoice, SubagentServers, Trust,
+    SubagentServers, Trust,
 };
 pub use run::{
     Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,
     Steered,
 };
+pub use runtime::{Artifact, ReloadReport, Runtime, UsageReport};
 pub use store::{
-    AgentChange, AgentRecord, Begin, Begun, Claim, Cursor, EventRecord, Kept, KeptServer, Page, Presence,
-    RunChange, RunRecord, Store, StoreChoice, Writes,
+    AgentChange, AgentRecord, Begin, Begun, Claim, Cursor, EventRecord, Kept, Page, Presence, RunChange,
+    RunRecord, Store, StoreChoice, Writes,
 };

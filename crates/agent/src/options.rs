@@ -11,7 +11,7 @@ pub use agents::{AgentDefinition, SubagentServers};
 pub use cloud::{CloudEnv, CloudOptions, CloudRepo};
 pub use local::{
     AcpOptions, EngineChoice, GuardOptions, LocalOptions, PermissionOptions, Retries, SandboxOptions,
-    ServerTimeouts, StoreChoice, Trust,
+    ServerTimeouts, Trust,
 };
 pub use machine::Machine;
 

@@ -12,6 +12,7 @@ use time::OffsetDateTime;
 use crate::error::AgentError;
 use crate::event::{RunStatus, Usage};
 use crate::id::{AgentId, RunId};
+use crate::inline::{InlineRecord, RecordKey};
 
 /// An agent as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,18 +34,7 @@ pub struct AgentRecord {
     /// The run that is on its way, or whose process died.
     pub active_run: Option<RunId>,
     /// The servers that it was given when it was created.
-    pub servers: Vec<KeptServer>,
-}
-
-/// All that is ever kept of a server that a program gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptServer {
-    /// Its name.
-    pub name: String,
-    /// `stdio`, `http`, `sse`.
-    pub transport: String,
-    /// A keyed digest of its definition, in hexadecimal digits: tells whether another one is the same, and nothing else.
-    pub digest: String,
+    pub servers: Vec<InlineRecord>,
 }
 
 /// A run as it is kept.
@@ -93,7 +83,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     fn place(&self) -> String;
 
     /// A key for digests, made when first asked for and the same ever after. It is not kept beside the digests.
-    fn digest_key(&self) -> Result<[u8; 32], AgentError>;
+    fn digest_key(&self) -> Result<RecordKey, AgentError>;
 
     /// One agent.
     fn agent(&self, id: &AgentId) -> Result<Option<AgentRecord>, AgentError>;

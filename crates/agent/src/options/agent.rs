@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use tokio::sync::mpsc;
 use toolway_secret::Secret;
 
 use super::{AgentDefinition, CloudOptions, Limits, LocalOptions, Machine, ModelChoice};
 use crate::custom_tools::CustomTool;
+use crate::event::Delta;
 use crate::id::AgentId;
 use crate::inline::{DirectServer, McpServers};
 
@@ -30,7 +32,7 @@ pub struct AgentOptions {
     pub agents: BTreeMap<String, AgentDefinition>,
     /// When a run stops by itself.
     pub limits: Limits,
-    /// What makes a second try of the same creation harmless. For the cloud.
+    /// What makes a second try of the same creation harmless: it gives the agent of the first.
     pub idempotency_key: Option<String>,
     /// Where it runs, and what belongs to that place alone.
     pub place: Place,
@@ -66,8 +68,11 @@ pub struct SendOptions {
     pub mode: Option<Mode>,
     /// Other bounds for this run.
     pub limits: Option<Limits>,
-    /// What makes a second try of the same prompt harmless. For the cloud.
+    /// What makes a second try of the same prompt harmless: it gives the run of the first.
     pub idempotency_key: Option<String>,
+    /// Who listens to what happens between events. The run waits for it: what it does not take, the run does not go on
+    /// with.
+    pub deltas: Option<mpsc::Sender<Delta>>,
     /// What belongs to the place where the agent runs.
     pub place: SendPlace,
 }

@@ -9,6 +9,7 @@ use toolway_secret::Secret;
 
 use crate::custom_tools::CustomTool;
 use crate::inline::DirectServer;
+use crate::store::StoreChoice;
 
 /// An agent on this machine.
 #[derive(Debug, Clone, Default)]
@@ -83,20 +84,6 @@ pub struct PermissionOptions {
     pub deny: Vec<String>,
 }
 
-/// Where agents are kept.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum StoreChoice {
-    /// SQLite in Toolway's state directory.
-    #[default]
-    Default,
-    /// SQLite in this directory.
-    Sqlite(PathBuf),
-    /// Files of lines in this directory.
-    Jsonl(PathBuf),
-    /// In memory, gone with the program.
-    Memory,
-}
-
 /// Whether a step that failed for a passing reason is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Retries {
@@ -108,7 +95,7 @@ pub enum Retries {
 }
 
 /// What executes prompts.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub enum EngineChoice {
     /// Toolway's own turn loop over a model's API.
     #[default]
@@ -118,7 +105,7 @@ pub enum EngineChoice {
 }
 
 /// An agent behind the Agent Client Protocol.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct AcpOptions {
     /// A known agent by name, in place of a command.
     pub preset: Option<String>,
