@@ -10,6 +10,7 @@ mod paths;
 mod remember;
 mod rule;
 mod shell;
+mod suggest;
 mod token;
 
 #[cfg(test)]
@@ -18,5 +19,5 @@ mod tests;
 pub use action::{Action, PermissionMode};
 pub use answer::{Answer, ApprovalRequest, Approver};
 pub use decide::Decision;
-pub use gate::{After, Gate, McpServerUse, ToolUse, Verdict};
+pub use gate::{After, Gate, GateOptions, ToolUse, Verdict};
 pub use rule::{PermissionRules, Rule};
