@@ -2,7 +2,15 @@
 //! whose last item is the whole answer. It must not know tools, stores or prompts.
 
 mod facts;
+mod fault;
 mod message;
+mod params;
+mod remote;
+mod request;
+mod schema;
+mod service;
+mod stream;
+mod wire;
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::facts::{ModelFacts, Prices};
 pub(crate) use self::message::{AnswerPart, Message, ModelCall, Seal, ToolAnswer, UserPart};
+pub(crate) use self::remote::{Patience, RemoteModels};
+pub(crate) use self::service::ServiceAccess;
 use crate::engine::BoxFuture;
 use crate::error::AgentError;
 use crate::event::Usage;

@@ -86,8 +86,8 @@ pub(crate) enum Effect {
     Fail(AgentError),
 }
 
-/// How many times a step is asked in all when its stream breaks.
-const ATTEMPTS: u32 = 3;
+/// How many times a step is asked in all when its stream breaks, where nobody says otherwise.
+pub(crate) const ATTEMPTS: u32 = 3;
 /// How many times a run goes on after an answer that was cut at its length limit.
 const CONTINUATIONS: u32 = 3;
 
@@ -122,6 +122,7 @@ pub(crate) struct TurnLoop {
     phase: Phase,
     offer: Arc<Offer>,
     step: u32,
+    attempts: u32,
     attempt: u32,
     shortened: bool,
     continuations: u32,
@@ -138,8 +139,13 @@ pub(crate) struct TurnLoop {
 }
 
 impl TurnLoop {
-    /// A loop that goes on with a conversation.
-    pub(crate) fn new(conversation: Conversation, limits: Limits, prices: Option<Prices>) -> Self {
+    /// A loop that goes on with a conversation. A step is asked so many times in all when its stream breaks.
+    pub(crate) fn new(
+        conversation: Conversation,
+        limits: Limits,
+        prices: Option<Prices>,
+        attempts: u32,
+    ) -> Self {
         Self {
             conversation,
             spend: Spend::new(prices),
@@ -148,6 +154,7 @@ impl TurnLoop {
             phase: Phase::Over,
             offer: Arc::new(Offer::default()),
             step: 0,
+            attempts,
             attempt: 1,
             shortened: false,
             continuations: 0,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use toolway_bridge::RawJson;
 
 use super::ends::{millis, tokens_of};
-use super::{ATTEMPTS, CONTINUATIONS, Effect, Phase, TurnLoop};
+use super::{CONTINUATIONS, Effect, Phase, TurnLoop};
 use crate::engine::TurnStop;
 use crate::error::AgentError;
 use crate::event::{AssistantBlock, Delta, EventKind};
@@ -166,12 +166,12 @@ impl TurnLoop {
             self.event(EventKind::Usage(self.spend.usage()));
             self.effects.push_back(Effect::Checkpoint);
             self.step_done(Some(TurnStop::Finished));
-        } else if self.attempt < ATTEMPTS && !matches!(stop, ModelStop::MaxTokens) {
+        } else if self.attempt < self.attempts && !matches!(stop, ModelStop::MaxTokens) {
             self.attempt += 1;
-            let count = self.attempt;
+            let (count, all) = (self.attempt, self.attempts);
             self.note(
                 "retry",
-                format!("the model answered nothing, and is asked again ({count} of {ATTEMPTS})"),
+                format!("the model answered nothing, and is asked again ({count} of {all})"),
             );
             self.ask(Duration::from_millis(200 << count.min(6)), false);
         } else {

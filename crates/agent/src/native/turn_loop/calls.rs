@@ -257,6 +257,12 @@ fn arguments(name: &str, raw: &str) -> Result<RawJson, String> {
     if raw.trim().is_empty() {
         return Ok(RawJson::empty_object());
     }
+    if raw.trim() == "null" {
+        return Ok(RawJson::empty_object());
+    }
+    // Some models write the object as a text once more.
+    let inner = serde_json::from_str::<String>(raw).ok().filter(|inner| inner.trim_start().starts_with('{'));
+    let raw = inner.as_deref().unwrap_or(raw);
     let start: String = raw.chars().take(SHOWN).collect();
     let json = RawJson::new(raw.as_bytes().to_vec()).map_err(|error| {
         format!(

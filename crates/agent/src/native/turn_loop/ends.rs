@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ATTEMPTS, Effect, Partial, Phase, Remedy, TurnLoop};
+use super::{Effect, Partial, Phase, Remedy, TurnLoop};
 use crate::engine::TurnStop;
 use crate::error::AgentError;
 use crate::event::{AssistantBlock, EventKind};
@@ -53,19 +53,19 @@ impl TurnLoop {
         }
         let shown = self.shown.text.len() + self.shown.thinking.len();
         match remedy {
-            Remedy::Again if self.attempt < ATTEMPTS => {
+            Remedy::Again if self.attempt < self.attempts => {
                 self.attempt += 1;
                 let what = if shown == 0 {
                     "nothing of its answer was shown".to_owned()
                 } else {
                     format!("the {shown} bytes of it that were shown do not count")
                 };
-                let count = self.attempt;
+                let (count, all) = (self.attempt, self.attempts);
                 self.note(
                     "retry",
                     format!(
                         "the model's answer broke off ({error}); {what}, no tool was called, and it is asked again \
-                         ({count} of {ATTEMPTS})"
+                         ({count} of {all})"
                     ),
                 );
                 let delay = Duration::from_millis(200 << self.attempt.min(6));
