@@ -12,6 +12,7 @@ mod event;
 mod generation;
 mod hooks;
 mod id;
+mod inline;
 mod local;
 mod native;
 mod options;
@@ -26,6 +27,7 @@ mod store;
 mod subagent;
 mod tools;
 
+pub use acp::{AcpCommand, AcpEngine, AcpPreset, AcpSurroundings, AcpTimeouts};
 pub use custom_tools::{CustomCall, CustomOutput, CustomTool};
 pub use engine::{BoxFuture, Checkpoint, Engine, EngineTurn, RunSink, Steering, TurnEnd, TurnStop};
 pub use context::{ContextSources, RuleText, RuleUse, SubagentFile};
