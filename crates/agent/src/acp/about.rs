@@ -74,7 +74,7 @@ impl About {
                 .session_capabilities
                 .system_prompt
                 .and_then(|system| system.mode)
-                .is_some_and(|mode| mode.r#override.is_some()),
+                .is_some_and(|mode| mode.override_.is_some()),
             ways_in: response.auth_methods.iter().map(way).collect(),
         })
     }

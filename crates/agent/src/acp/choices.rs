@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 
 use crate::error::AgentError;
-use crate::options::ModelChoice;
-use toolway_bridge::{AgentMode, RawJson};
+use crate::options::{Mode, ModelChoice};
+use toolway_bridge::RawJson;
 
 /// Words for "whatever the agent has chosen itself".
 const OWN_CHOICE: [&str; 3] = ["", "default", "auto"];
@@ -171,22 +171,22 @@ impl Choices {
     ///
     /// # Errors
     /// The agent has no mode for plans.
-    pub(super) fn wish_mode(&self, mode: AgentMode, before: Option<&str>) -> Result<Option<Wish>, AgentError> {
+    pub(super) fn wish_mode(&self, mode: Mode, before: Option<&str>) -> Result<Option<Wish>, AgentError> {
         let setting = self.of("mode");
         let (known, current): (&[String], Option<&str>) = match setting {
             Some(setting) => (&setting.values, setting.current.as_str()),
             None => (&self.modes, self.mode.as_deref()),
         };
         let wanted = match mode {
-            AgentMode::Plan => Some(known.iter().find(|known| is_plan(known)).ok_or_else(|| {
+            Mode::Plan => Some(known.iter().find(|known| is_plan(known)).ok_or_else(|| {
                 AgentError::fault("mode", unknown("mode for plans", "plan", known))
             })?),
             // Back from a plan; else the agent keeps the mode that it has chosen.
-            AgentMode::Agent if current.is_some_and(is_plan) => known
+            Mode::Agent if current.is_some_and(is_plan) => known
                 .iter()
                 .find(|known| Some(known.as_str()) == before)
                 .or_else(|| known.iter().find(|known| !is_plan(known))),
-            AgentMode::Agent => None,
+            Mode::Agent => None,
         };
         let Some(wanted) = wanted.filter(|wanted| Some(wanted.as_str()) != current) else { return Ok(None) };
         let what = format!("the mode {wanted}");

@@ -22,8 +22,7 @@ use super::permission::{self, Question};
 use super::process::Teller;
 use super::terminal::{Terminals, Written};
 use super::workspace::Workspace;
-use crate::hooks::HookFacts;
-use crate::policy::{Action, Gate, ToolUse, Verdict};
+use crate::policy::Action;
 
 /// Requests that are served at a time.
 const AT_ONCE: usize = 64;
@@ -39,10 +38,19 @@ pub(super) struct Served {
     pub(super) note: Option<String>,
 }
 
+/// What happens at the desk.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// A request was served.
+    Served(Served),
+    /// A terminal wrote something.
+    Written(Written),
+}
+
 /// Serves one session.
 #[derive(Debug)]
 pub(super) struct Desk {
-    work: Arc<Work>,
+    work: Arc<Shared>,
     running: JoinSet<Served>,
     written: mpsc::Receiver<Written>,
     /// The prompt that is being executed.
@@ -50,21 +58,20 @@ pub(super) struct Desk {
 }
 
 /// What requests share.
-struct Work {
+struct Shared {
     session: String,
     agent: String,
     workspace: Workspace,
     terminals: Terminals,
     surroundings: AcpSurroundings,
     teller: Teller,
-    facts: Mutex<HookFacts>,
     /// What was allowed for this prompt by the agent's own question; it is not asked about again.
     granted: Mutex<BTreeSet<Action>>,
 }
 
-impl std::fmt::Debug for Work {
+impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Work").field("session", &self.session).finish_non_exhaustive()
+        f.debug_struct("Shared").field("session", &self.session).finish_non_exhaustive()
     }
 }
 
@@ -77,24 +84,21 @@ impl Desk {
         agent: &str,
     ) -> Self {
         let (terminals, written) = Terminals::new();
-        let work = Work {
+        let work = Shared {
             session: session.to_owned(),
             agent: agent.to_owned(),
             workspace: Workspace::new(cwd, &surroundings.roots),
             terminals,
             surroundings: surroundings.clone(),
             teller: teller.clone(),
-            facts: Mutex::default(),
             granted: Mutex::default(),
         };
         Self { work: Arc::new(work), running: JoinSet::new(), written, prompt: CancellationToken::new() }
     }
 
     /// A prompt begins. Until it ends, questions may be asked.
-    pub(super) fn begin(&mut self, mut facts: HookFacts) {
+    pub(super) fn begin(&mut self) {
         self.prompt = CancellationToken::new();
-        facts.roots = self.work.workspace.roots().to_vec();
-        *self.work.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
         self.work.granted.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
@@ -136,11 +140,19 @@ impl Desk {
         }
     }
 
-    /// The next piece that a terminal wrote.
-    pub(super) async fn written(&mut self) -> Written {
-        match self.written.recv().await {
-            Some(written) => written,
-            None => std::future::pending().await,
+    /// What happens next at it; requests that were served are held back while there is no room for their answers.
+    pub(super) async fn next(&mut self, has_room: bool) -> Work {
+        loop {
+            tokio::select! {
+                biased;
+                Some(served) = self.running.join_next(), if has_room && !self.running.is_empty() => {
+                    // A task of ours does not panic, and nobody aborts it but our own end.
+                    if let Ok(served) = served {
+                        return Work::Served(served);
+                    }
+                }
+                Some(written) = self.written.recv() => return Work::Written(written),
+            }
         }
     }
 
@@ -180,7 +192,7 @@ fn read<T: DeserializeOwned>(params: &RawJson) -> Result<T, RpcError> {
         .map_err(|error| RpcError::new(INVALID_PARAMS, format!("the parameters cannot be read: {error}")))
 }
 
-impl Work {
+impl Shared {
     async fn serve(
         &self,
         method: &str,
@@ -228,31 +240,26 @@ impl Work {
         let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         match self.ask(&text("toolCallId"), &text("kind"), &actions, prompt).await {
             None => Ok(permission::cancelled()),
-            Some(Verdict::Go(_)) => {
+            Some(Ok(())) => {
                 self.granted.lock().unwrap_or_else(PoisonError::into_inner).extend(actions);
                 Ok(allowed)
             }
-            Some(Verdict::Refused(_)) => Ok(permission::refuse(&question.options)),
+            Some(Err(_)) => Ok(permission::refuse(&question.options)),
         }
     }
 
     /// `None`: the prompt is over before there was an answer.
-    async fn ask(&self, id: &str, tool: &str, actions: &[Action], prompt: &CancellationToken) -> Option<Verdict> {
-        let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let all = actions.to_vec();
-        let call = ToolUse {
-            call_id: id,
-            tool,
-            server: None,
-            input: RawJson::empty_object(),
-            actions: &move |_| all.clone(),
-            facts: &facts,
-        };
-        let gate: &Gate = &self.surroundings.gate;
+    async fn ask(
+        &self,
+        id: &str,
+        tool: &str,
+        actions: &[Action],
+        prompt: &CancellationToken,
+    ) -> Option<Result<(), String>> {
         tokio::select! {
             biased;
             () = prompt.cancelled() => None,
-            verdict = gate.before(call, prompt) => Some(verdict),
+            verdict = self.surroundings.gate.permit(id, tool, actions, prompt) => Some(verdict),
         }
     }
 
@@ -266,8 +273,8 @@ impl Work {
             return Ok(());
         }
         match self.ask("", tool, std::slice::from_ref(&action), prompt).await {
-            Some(Verdict::Go(_)) => Ok(()),
-            Some(Verdict::Refused(why)) => Err(self.refused(&action, &why)),
+            Some(Ok(())) => Ok(()),
+            Some(Err(why)) => Err(self.refused(&action, &why)),
             None => Err(Refusal::plain(RpcError::new(INTERNAL, "the prompt is over"))),
         }
     }

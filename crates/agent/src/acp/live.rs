@@ -240,7 +240,7 @@ impl Live {
     fn system_prompt(&self, text: &str) -> Result<agent_client_protocol::v1::schema::SystemPrompt, Broken> {
         use agent_client_protocol::v1::schema::{SystemPrompt, SystemPromptMode};
         if self.about.takes_system_prompt {
-            return Ok(SystemPrompt::new(SystemPromptMode::Override, vec![ContentBlock::from(text.to_owned())]));
+            return Ok(SystemPrompt::new(vec![ContentBlock::from(text.to_owned())]).mode(SystemPromptMode::Override));
         }
         let why = self.teller.say("it takes no system prompt: leave it out, or write it to the agent's own rules");
         Err(Broken::Refused(AgentError::fault("local.systemPrompt", why)))

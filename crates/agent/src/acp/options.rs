@@ -12,7 +12,7 @@ use crate::options::{AcpOptions, Machine};
 use crate::policy::Gate;
 
 /// An agent of the Agent Client Protocol, ready to be started. `Debug` shows no values.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct AcpCommand {
     /// The preset that it was made from, for advice.
     pub preset: Option<&'static AcpPreset>,

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use toolway_secret::Secret;
 
 use super::calls::Told;
+use super::desk::Work;
 use super::frame::{Frame, RpcError};
 use super::live::{Broken, Live, Open, Opening};
 use super::names::{FRONT, Names};
@@ -17,10 +18,10 @@ use super::options::{AcpCommand, AcpSurroundings};
 use super::peer::Happening;
 use super::servers;
 use super::telling::{self, Said, Telling};
+use super::terminal::Written;
 use crate::engine::{Checkpoint, EngineTurn, RunSink, TurnEnd, TurnStop};
 use crate::error::AgentError;
 use crate::event::{Delta, EventKind, Usage};
-use crate::hooks::HookFacts;
 use crate::inline::DirectServer;
 
 /// What is kept of a conversation: the agent keeps the rest.
@@ -249,22 +250,12 @@ impl Runner<'_> {
         Ok(content)
     }
 
-    fn facts(&self) -> HookFacts {
-        HookFacts {
-            conversation_id: self.turn.agent.to_string(),
-            generation_id: self.turn.run.to_string(),
-            model: self.turn.model.id.clone(),
-            cwd: self.turn.cwd.clone(),
-            roots: Vec::new(),
-        }
-    }
-
     async fn prompt(&self, live: &mut Live) -> Result<(TurnEnd, bool), Broken> {
         let content = self.content(live).map_err(Broken::Refused)?;
         let Some(open) = live.open.as_mut() else { return Err(Broken::Cancelled) };
         let direct = self.turn.servers.direct().iter().map(|server| server.name.clone()).collect();
         let mut telling = Telling::new(&open.id, Names::new(self.turn.servers.tools(), direct), open.cost);
-        open.desk.begin(self.facts());
+        open.desk.begin();
         let params = json!({"sessionId": open.id, "prompt": content});
         let asked = live.peer.request("session/prompt", &params);
         let mut ending = None;
@@ -310,18 +301,20 @@ impl Runner<'_> {
                     true => end = Some(Why::Limit(self.time_limit())),
                     false => return Came::Late,
                 },
-                served = live_served(open), if has_room => {
-                    live.peer.reply(&served.id, served.outcome);
-                    if let Some(note) = served.note {
-                        let told = Told::Event(EventKind::Task { status: Some("refused".to_owned()), text: Some(note) });
-                        end = self.pass_on(told).await.err().map(Why::Sink);
+                work = open.desk.next(has_room) => match work {
+                    Work::Served(served) => {
+                        live.peer.reply(&served.id, served.outcome);
+                        if let Some(note) = served.note {
+                            let refused = EventKind::Task { status: Some("refused".to_owned()), text: Some(note) };
+                            end = self.sink.event(refused).await.err().map(Why::Sink);
+                        }
                     }
-                }
-                written = open.desk.written() => {
-                    if let Some(call_id) = telling.calls.with_terminal(&written.terminal).map(str::to_owned) {
-                        self.sink.delta(Delta::ShellOutput { call_id, stream: written.stream, text: written.text }).await;
+                    Work::Written(Written { terminal, stream, text }) => {
+                        if let Some(call_id) = telling.calls.with_terminal(&terminal).map(str::to_owned) {
+                            self.sink.delta(Delta::ShellOutput { call_id, stream, text }).await;
+                        }
                     }
-                }
+                },
                 happening = live.peer.next() => match happening {
                     Happening::Frame(Frame::Answer { id, outcome }) if id == asked => {
                         return Came::Answer(outcome.map(|answer| answer.tree()));
@@ -430,10 +423,6 @@ async fn end_in(slot: &mut Option<Live>) {
     if let Some(mut live) = slot.take() {
         live.end().await;
     }
-}
-
-async fn live_served(open: &mut Open) -> super::desk::Served {
-    open.desk.served().await
 }
 
 async fn until(at: Option<Instant>) {

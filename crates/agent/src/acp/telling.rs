@@ -152,7 +152,7 @@ impl Telling {
 
     fn thought(&mut self, raw: &RawJson, now: Instant) -> Vec<Told> {
         let Some((_, text)) = chunk(raw) else { return Vec::new() };
-        let mut told = self.end_message();
+        let mut told = Vec::from_iter(self.end_message());
         self.thinking_since.get_or_insert(now);
         self.thinking.push_str(&text);
         told.push(Told::Delta(Delta::Thinking(text)));

@@ -36,10 +36,6 @@ impl Workspace {
         Self { roots, cwd: cwd.to_owned() }
     }
 
-    pub(super) fn roots(&self) -> &[PathBuf] {
-        &self.roots
-    }
-
     pub(super) fn cwd(&self) -> &Path {
         &self.cwd
     }

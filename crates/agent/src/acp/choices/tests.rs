@@ -75,14 +75,14 @@ fn parameters_are_settings_and_none_is_ignored() {
 #[test]
 fn a_plan_needs_a_mode_for_it_and_the_way_back_is_known() {
     let mut choices = settings();
-    assert_eq!(choices.wish_mode(AgentMode::Agent, None).unwrap(), None);
-    let wish = choices.wish_mode(AgentMode::Plan, None).unwrap().unwrap();
+    assert_eq!(choices.wish_mode(Mode::Agent, None).unwrap(), None);
+    let wish = choices.wish_mode(Mode::Plan, None).unwrap().unwrap();
     assert_eq!(Value::Object(wish.params.clone()), json!({"configId": "mode", "value": "plan"}));
     choices.granted(&wish);
-    assert_eq!((choices.mode(), choices.wish_mode(AgentMode::Plan, None).unwrap()), (Some("plan"), None));
-    let back = choices.wish_mode(AgentMode::Agent, Some("build")).unwrap().unwrap();
+    assert_eq!((choices.mode(), choices.wish_mode(Mode::Plan, None).unwrap()), (Some("plan"), None));
+    let back = choices.wish_mode(Mode::Agent, Some("build")).unwrap().unwrap();
     assert_eq!(back.params["value"], "build");
-    let error = Choices::default().wish_mode(AgentMode::Plan, None).unwrap_err();
+    let error = Choices::default().wish_mode(Mode::Plan, None).unwrap_err();
     assert!(error.to_string().contains("mode for plans"), "{error}");
 }
 
@@ -92,6 +92,6 @@ fn modes_of_their_own_are_set_by_their_own_method() {
         "currentModeId": "https://x/modes#agent",
         "availableModes": [{"id": "https://x/modes#agent", "name": "A"}, {"id": "https://x/modes#plan", "name": "P"}],
     }}));
-    let wish = choices.wish_mode(AgentMode::Plan, None).unwrap().unwrap();
+    let wish = choices.wish_mode(Mode::Plan, None).unwrap().unwrap();
     assert_eq!((wish.method, &wish.params["modeId"]), ("session/set_mode", &json!("https://x/modes#plan")));
 }

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
 
-use super::{Refusal, RpcError, Work, read};
+use super::{Refusal, RpcError, Shared, read};
 use crate::acp::frame::{INTERNAL, INVALID_PARAMS, NOT_FOUND};
 use crate::acp::workspace::Outside;
 use crate::policy::Action;
 
-impl Work {
+impl Shared {
     pub(super) async fn read_file(&self, params: &RawJson, prompt: &CancellationToken) -> Result<Value, Refusal> {
         let wish: ReadTextFileRequest = read(params)?;
         let path = self.path(wish.path);

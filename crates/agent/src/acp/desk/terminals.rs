@@ -12,7 +12,7 @@ use toolway_transport::command::{FileSystem, Search, resolve};
 use toolway_transport::environment::environment;
 use toolway_transport::{ChildConfig, Exit, Platform};
 
-use super::{Refusal, RpcError, Work, read};
+use super::{Refusal, RpcError, Shared, read};
 use crate::acp::frame::{INTERNAL, INVALID_PARAMS, NOT_FOUND};
 use crate::acp::terminal::{Terminal, line, program};
 use crate::policy::Action;
@@ -23,7 +23,7 @@ struct Named {
     terminal_id: String,
 }
 
-impl Work {
+impl Shared {
     pub(super) async fn create_terminal(
         &self,
         params: &RawJson,
