@@ -28,6 +28,7 @@ mod store;
 mod subagent;
 mod tools;
 
+pub use acp::{AcpCommand, AcpEngine, AcpPreset, AcpSurroundings, AcpTimeouts};
 pub use begin::begin;
 pub use compose::{child_target, gateway_circle, server_entries, wait_for_calls};
 pub use custom_tools::{CustomCall, CustomOutput, CustomTool};
