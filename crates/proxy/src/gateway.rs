@@ -27,8 +27,8 @@ pub use client::{Alone, Client, ClientError, Companion, Happening};
 #[cfg(unix)]
 pub use config::{Attach, AttachFault, Attaching};
 pub use config::{
-    ChildTarget, Expose, GatewayConfig, Protocol, RemoteKind, RemoteTarget, ServerConfig, ServerEntry, Share,
-    Target, Timeouts, ToolFilter, Wait,
+    ChildTarget, Embedded, Expose, GatewayConfig, Protocol, RemoteKind, RemoteTarget, ServerConfig,
+    ServerEntry, Share, Target, Timeouts, ToolFilter, Wait,
 };
 pub use connection::{
     Carrier, Connection, Eras, Exchange, Face, Known, Negotiated, OpenDetail, OpenError, Received, Shared,
@@ -49,7 +49,7 @@ pub use search::{
     search_result,
 };
 pub use state::{ServerState, Stage};
-pub use status::Status;
+pub use status::{Status, ToolStatus};
 pub use upstream::{Full, Upstream, UpstreamEvent, UpstreamId};
 
 /// Waits until then; for ever where there is no time.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 /// What each crate may use of the workspace. `testkit` and `bench` may use anything.
-const EDGES: [(&str, &[&str]); 9] = [
+const EDGES: [(&str, &[&str]); 10] = [
     ("secret", &[]),
     ("config", &["secret"]),
     ("wire", &["secret"]),
@@ -17,7 +17,8 @@ const EDGES: [(&str, &[&str]); 9] = [
     ("guard", &["wire", "secret"]),
     ("proxy", &["wire", "transport", "guard", "secret"]),
     ("bridge", &["wire", "transport", "guard", "secret"]),
-    ("cli", &["wire", "transport", "guard", "proxy", "bridge", "config", "secret"]),
+    ("agent", &["wire", "transport", "guard", "proxy", "bridge", "config", "secret"]),
+    ("cli", &["wire", "transport", "guard", "proxy", "bridge", "agent", "config", "secret"]),
     ("xtask", &[]),
 ];
 /// Lines of a file that should not be longer.

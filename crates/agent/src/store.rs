@@ -1,0 +1,283 @@
+//! Owns what is kept of agents: the records, the trait that keeps them, and the choice among its implementations. It
+//! knows no engine, and of servers only names, transports and keyed digests.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use time::OffsetDateTime;
+
+use crate::error::AgentError;
+use crate::event::{RunStatus, Usage};
+use crate::id::{AgentId, RunId};
+use crate::inline::{InlineRecord, RecordKey};
+
+/// An agent as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentRecord {
+    /// Its id.
+    pub id: AgentId,
+    /// Its name.
+    pub name: Option<String>,
+    /// The folder it works in.
+    pub cwd: String,
+    /// `native`, `acp`.
+    pub runtime: String,
+    /// When it was first sent a prompt.
+    pub created_at: OffsetDateTime,
+    /// When anything of it changed last.
+    pub updated_at: OffsetDateTime,
+    /// It takes no prompts.
+    pub archived: bool,
+    /// The run that is on its way, or whose process died.
+    pub active_run: Option<RunId>,
+    /// The servers that it was given when it was created.
+    pub servers: Vec<InlineRecord>,
+}
+
+/// A run as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRecord {
+    /// Its id.
+    pub id: RunId,
+    /// Whose it is.
+    pub agent: AgentId,
+    /// Counted from 1 for each agent.
+    pub turn: u64,
+    /// How far it is.
+    pub status: RunStatus,
+    /// The model.
+    pub model: Option<String>,
+    /// The final text.
+    pub result: Option<String>,
+    /// Why it did not end well: a code and a text.
+    pub error: Option<(String, String)>,
+    /// Tokens.
+    pub usage: Option<Usage>,
+    /// When it was sent.
+    pub created_at: OffsetDateTime,
+    /// How long it took.
+    pub duration: Option<Duration>,
+    /// A digest of the key by which its sender recognises it.
+    pub idempotency: Option<String>,
+}
+
+/// An event as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRecord {
+    /// Counted from 1 in each run, without gaps.
+    pub offset: u64,
+    /// The event in JSON, without secrets.
+    pub json: String,
+}
+
+/// Keeps agents, runs, events and conversations. Methods block; they are called off the threads that tasks run on.
+/// Implemented by `store::{sqlite, jsonl, memory}` and by programs with a place of their own.
+///
+/// Runs guard each other: of an agent at most one run is not over, [`Store::begin`] decides, and what a run writes after
+/// it is over is refused.
+pub trait Store: Send + Sync + fmt::Debug + 'static {
+    /// Where it is, for messages.
+    fn place(&self) -> String;
+
+    /// A key for digests, made when first asked for and the same ever after. It is not kept beside the digests.
+    fn digest_key(&self) -> Result<RecordKey, AgentError>;
+
+    /// One agent.
+    fn agent(&self, id: &AgentId) -> Result<Option<AgentRecord>, AgentError>;
+
+    /// Agents, the youngest first.
+    fn agents(&self, page: &Page) -> Result<Vec<AgentRecord>, AgentError>;
+
+    /// Changes the name or archives; `false` when there is no such agent.
+    fn change(&self, id: &AgentId, change: &AgentChange) -> Result<bool, AgentError>;
+
+    /// Removes the agent and all that is its; `false` when there is no such agent.
+    fn delete(&self, id: &AgentId) -> Result<bool, AgentError>;
+
+    /// Begins a run, and keeps the agent where it is new, as one step.
+    fn begin(&self, begin: &Begin) -> Result<Begun, AgentError>;
+
+    /// Keeps events, a conversation, and the end of a run, as one step, in this order. The first event must follow on the
+    /// last one that is kept. [`Kept::Over`] when the run is over: then nothing was kept.
+    fn append(&self, run: &RunId, writes: &Writes) -> Result<Kept, AgentError>;
+
+    /// The last conversation of an agent.
+    fn checkpoint(&self, agent: &AgentId) -> Result<Option<Bytes>, AgentError>;
+
+    /// One run.
+    fn run(&self, id: &RunId) -> Result<Option<RunRecord>, AgentError>;
+
+    /// Runs of an agent, the youngest first.
+    fn runs(&self, agent: &AgentId, page: &Page) -> Result<Vec<RunRecord>, AgentError>;
+
+    /// Events of a run behind an offset, in order, at most so many.
+    fn events(&self, run: &RunId, after: u64, most: usize) -> Result<Vec<EventRecord>, AgentError>;
+
+    /// Asks the process that executes a run to cancel it.
+    fn ask_cancel(&self, run: &RunId) -> Result<(), AgentError>;
+
+    /// Somebody asked for it.
+    fn is_cancel_asked(&self, run: &RunId) -> Result<bool, AgentError>;
+
+    /// A process executes the run. Never wrong about a dead one: whoever executes a run holds something that the system
+    /// takes away from a process that ends, however it ends.
+    fn is_alive(&self, run: &RunId) -> Result<bool, AgentError>;
+}
+
+/// How a run begins.
+#[derive(Debug, Clone)]
+pub struct Begin {
+    /// The agent, as it is kept where it is new.
+    pub agent: AgentRecord,
+    /// Whether it may be there already, or may be new.
+    pub presence: Presence,
+    /// The run's id.
+    pub run: RunId,
+    /// The model.
+    pub model: Option<String>,
+    /// When it was sent.
+    pub at: OffsetDateTime,
+    /// A digest of the key by which its sender recognises it.
+    pub idempotency: Option<String>,
+    /// A run that is not over is given up, with this text.
+    pub force: Option<String>,
+}
+
+/// What is known of an agent before it is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// It is new, with an id that the program chose or that was made: there must be none.
+    New,
+    /// It must be there.
+    Known,
+    /// Either.
+    Any,
+}
+
+/// What became of a run that was to begin.
+#[derive(Debug)]
+pub enum Begun {
+    /// It begins. Whoever executes it holds the claim to its end.
+    Started {
+        /// The run as it is kept.
+        run: Box<RunRecord>,
+        /// Held while the run is executed.
+        claim: Claim,
+    },
+    /// It was begun before, with the same key.
+    Known(Box<RunRecord>),
+    /// Another run is not over.
+    Busy {
+        /// Which one.
+        run: RunId,
+        /// A process executes it.
+        alive: bool,
+    },
+    /// The agent is archived.
+    Archived,
+    /// There is no such agent.
+    NoAgent,
+    /// There is one already.
+    Exists,
+}
+
+/// Says that a process executes a run, until it is dropped or the process ends.
+pub struct Claim(
+    #[expect(dead_code, reason = "held, not read")] Option<Box<dyn std::any::Any + Send + Sync>>,
+);
+
+impl Claim {
+    /// Holds whatever stands for the claim.
+    pub fn new(held: impl std::any::Any + Send + Sync) -> Self {
+        Self(Some(Box::new(held)))
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Claim")
+    }
+}
+
+/// What a run writes at once.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Writes {
+    /// Events.
+    pub events: Vec<EventRecord>,
+    /// The conversation of its agent.
+    pub checkpoint: Option<Bytes>,
+    /// What it is now.
+    pub change: Option<RunChange>,
+}
+
+/// What changes of a run. With a status that is terminal the run is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunChange {
+    /// How far it is.
+    pub status: RunStatus,
+    /// The final text.
+    pub result: Option<String>,
+    /// Why it did not end well: a code and a text.
+    pub error: Option<(String, String)>,
+    /// Tokens.
+    pub usage: Option<Usage>,
+    /// How long it took.
+    pub duration: Option<Duration>,
+}
+
+/// Whether something was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It was.
+    Yes,
+    /// The run is over, or is not there.
+    Over,
+}
+
+/// What changes of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentChange {
+    /// Whether it takes prompts.
+    Archived(bool),
+    /// Its name.
+    Name(Option<String>),
+}
+
+/// A part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// At most so many.
+    pub limit: usize,
+    /// Behind this place: the [`AgentRecord::cursor`] or [`RunRecord::cursor`] of the last one of the page before.
+    pub after: Option<Cursor>,
+    /// Agents that are archived, too.
+    pub include_archived: bool,
+}
+
+/// A place in a list.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cursor {
+    /// The time in microseconds, or the turn.
+    pub at: i64,
+    /// The id.
+    pub id: String,
+}
+
+/// Where an agent is kept.
+#[derive(Debug, Clone, Default)]
+pub enum StoreChoice {
+    /// `SQLite` in Toolway's state directory.
+    #[default]
+    Default,
+    /// `SQLite` in this folder.
+    Sqlite(PathBuf),
+    /// Lines of JSON in this folder.
+    Jsonl(PathBuf),
+    /// Only in memory.
+    Memory,
+    /// A store of the program's, or one that several agents share.
+    Shared(Arc<dyn Store>),
+}
