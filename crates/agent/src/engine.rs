@@ -143,7 +143,7 @@ pub trait RunSink: Send + Sync + 'static {
 }
 
 /// How a prompt ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
     /// Why.
     pub stop: TurnStop,
@@ -151,6 +151,8 @@ pub struct TurnEnd {
     pub result: Option<String>,
     /// Tokens of the whole run.
     pub usage: Usage,
+    /// What they cost in US dollars, where the prices of all of them are known.
+    pub cost: Option<f64>,
 }
 
 /// Why a prompt ended.

@@ -2,6 +2,7 @@
 
 mod acp;
 mod agent;
+mod begin;
 mod catalogue;
 mod compose;
 mod context;
@@ -22,12 +23,17 @@ mod redact;
 mod run;
 mod runtime;
 mod sandbox;
+mod sources;
 mod store;
 mod subagent;
 mod tools;
 
+pub use acp::{AcpCommand, AcpEngine, AcpPreset, AcpSurroundings, AcpTimeouts};
+pub use begin::begin;
+pub use compose::{child_target, gateway_circle, server_entries, wait_for_calls};
 pub use custom_tools::{CustomCall, CustomOutput, CustomTool};
 pub use engine::{BoxFuture, Checkpoint, Engine, EngineTurn, RunSink, Steering, TurnEnd, TurnStop};
+pub use context::{ContextSources, RuleText, RuleUse, SubagentFile};
 pub use error::{AgentError, Fault};
 pub use event::{
     AssistantBlock, Delta, Event, EventKind, RunStatus, ServerReport, SystemInit, ToolCallEvent,
@@ -40,7 +46,7 @@ pub use options::{
     AcpOptions, AgentDefinition, AgentOptions, CloudEnv, CloudOptions, CloudRepo, CloudSend, EngineChoice,
     GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
-    SubagentServers, Trust,
+    SubagentServers, TOOL_NAMES, Trust, cloud_servers, offers, offers_mcp,
 };
 pub use run::{
     Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,
@@ -50,4 +56,15 @@ pub use runtime::{Artifact, ReloadReport, Runtime, UsageReport};
 pub use store::{
     AgentChange, AgentRecord, Begin, Begun, Claim, Cursor, EventRecord, Kept, Page, Presence, RunChange,
     RunRecord, Store, StoreChoice, Writes, memory_store,
+};
+pub use hooks::{HookFacts, Hooks, McpServerUse};
+pub use policy::{
+    Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
+    PermissionRules, Rule, ToolUse, Verdict,
+};
+pub use sources::Sources;
+pub use sandbox::{SANDBOX_COMMAND, Sandbox, SandboxConfig, SandboxMode, SandboxNotes, run_sandboxed};
+pub use tools::{
+    Arguments, AskHost, Capabilities, Capability, Question, Tool, ToolContext, ToolImage, ToolOutput, ToolRegistry,
+    ToolSession, ToolSetup,
 };

@@ -1,0 +1,155 @@
+//! Owns how results of tools are read: what the model gets of them, and what events show. Pure.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use toolway_bridge::RawJson;
+
+use super::model::UserPart;
+use crate::generation::McpResult;
+use crate::tools::ToolOutput;
+
+/// A `CallToolResult`, as far as a model is concerned.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawResult<'a> {
+    #[serde(borrow, default)]
+    content: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, default)]
+    structured_content: Option<&'a RawValue>,
+}
+
+/// A block of content. Members of other kinds of blocks are not looked at.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawBlock {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    data: Option<String>,
+    #[serde(default)]
+    mime_type: Option<String>,
+    #[serde(default)]
+    uri: Option<String>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    resource: Option<RawResource>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawResource {
+    #[serde(default)]
+    uri: String,
+    #[serde(default)]
+    mime_type: Option<String>,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    blob: Option<String>,
+}
+
+/// What the model gets of a server's result: every kind of block, in order.
+pub(super) fn of_server(result: &McpResult) -> Vec<UserPart> {
+    let raw: RawResult<'_> = match serde_json::from_slice(result.content.bytes()) {
+        Ok(raw) => raw,
+        Err(_) => return vec![UserPart::Text(result.content.text().to_owned())],
+    };
+    let blocks = raw.content.unwrap_or_default();
+    let mut parts: Vec<UserPart> = blocks.iter().map(|block| part(block)).collect();
+    let says = |part: &UserPart| match part {
+        UserPart::Text(text) => !text.trim().is_empty(),
+        UserPart::Image { .. } => true,
+    };
+    if let Some(structured) = raw.structured_content
+        && !parts.iter().any(says)
+        && structured.get() != "null"
+    {
+        parts.push(UserPart::Text(structured.get().to_owned()));
+    }
+    if !parts.iter().any(says) {
+        let text = if result.is_error { "The tool failed and said nothing." } else { "The tool answered nothing." };
+        return vec![UserPart::Text(text.to_owned())];
+    }
+    parts
+}
+
+fn part(raw: &RawValue) -> UserPart {
+    let as_it_is = || UserPart::Text(raw.get().to_owned());
+    let Ok(block) = serde_json::from_str::<RawBlock>(raw.get()) else { return as_it_is() };
+    match (block.kind.as_str(), block) {
+        ("text", RawBlock { text: Some(text), .. }) => UserPart::Text(text),
+        ("image", RawBlock { data: Some(data), mime_type, .. }) => {
+            UserPart::Image { mime_type: mime_type.unwrap_or_else(|| "image/png".to_owned()), data }
+        }
+        ("audio", RawBlock { data, mime_type, .. }) => UserPart::Text(format!(
+            "[A sound of type {} and about {} bytes: it cannot be given to you.]",
+            mime_type.as_deref().unwrap_or("unknown"),
+            decoded(data.as_deref())
+        )),
+        ("resource_link", RawBlock { uri: Some(uri), name, description, .. }) => {
+            let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+            let description = description.map(|text| format!(": {text}")).unwrap_or_default();
+            UserPart::Text(format!("[Resource {uri}{name}{description}]"))
+        }
+        ("resource", RawBlock { resource: Some(resource), .. }) => of_resource(resource),
+        _ => as_it_is(),
+    }
+}
+
+fn of_resource(resource: RawResource) -> UserPart {
+    let RawResource { uri, mime_type, text, blob } = resource;
+    match (text, blob, mime_type) {
+        (Some(text), ..) => UserPart::Text(format!("[Resource {uri}]\n{text}")),
+        (None, Some(data), Some(mime_type)) if mime_type.starts_with("image/") => UserPart::Image { mime_type, data },
+        (None, blob, mime_type) => UserPart::Text(format!(
+            "[Resource {uri} of type {} and about {} bytes: it cannot be given to you.]",
+            mime_type.as_deref().unwrap_or("unknown"),
+            decoded(blob.as_deref())
+        )),
+    }
+}
+
+fn decoded(base64: Option<&str>) -> usize {
+    base64.map_or(0, |data| data.len() / 4 * 3)
+}
+
+/// What events show of a server's result: `{content, isError}`, with the server's bytes.
+pub(super) fn shown_of_server(result: &McpResult) -> RawJson {
+    let raw: Result<RawResult<'_>, _> = serde_json::from_slice(result.content.bytes());
+    let Ok(raw) = raw else { return error(&result.content.text().to_owned()) };
+    let blocks: Vec<&str> = raw.content.unwrap_or_default().into_iter().map(RawValue::get).collect();
+    let structured = raw.structured_content.map(|it| format!(r#","structuredContent":{it}"#)).unwrap_or_default();
+    let json =
+        format!(r#"{{"content":[{}],"isError":{}{structured}}}"#, blocks.join(","), result.is_error);
+    RawJson::new(json.into_bytes()).unwrap_or_else(|_| RawJson::empty_object())
+}
+
+/// What the model gets of a built-in tool's answer, with the text that stands for it where that was too long.
+pub(super) fn of_built_in(output: &ToolOutput, text: String) -> Vec<UserPart> {
+    let mut parts = vec![UserPart::Text(text)];
+    parts.extend(
+        output
+            .images
+            .iter()
+            .map(|image| UserPart::Image { mime_type: image.mime_type.clone(), data: image.data.clone() }),
+    );
+    parts
+}
+
+/// What events show of it: `{text, isError, details?}`.
+pub(super) fn shown_of_built_in(output: &ToolOutput, text: &str) -> RawJson {
+    let text = serde_json::Value::String(text.to_owned());
+    let details = output.details.as_ref().map(|it| format!(r#","details":{}"#, it.text())).unwrap_or_default();
+    let json = format!(r#"{{"text":{text},"isError":{}{details}}}"#, output.is_error);
+    RawJson::new(json.into_bytes()).unwrap_or_else(|_| RawJson::empty_object())
+}
+
+/// What events show of a call that was not made.
+pub(super) fn error(text: &str) -> RawJson {
+    RawJson::of(&serde_json::json!({ "error": text }))
+}

@@ -1,0 +1,220 @@
+//! Owns what tools work with: the folders, what was read, the commands that run, who can be asked. Made once for an
+//! agent; each call gets a view of it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use toolway_bridge::RawJson;
+
+use super::files::ReadFiles;
+use super::outputs::Outputs;
+use super::paths::{Place, Roots};
+use super::shells::{Listener, Shells};
+use super::todos::Todos;
+use crate::engine::{BoxFuture, RunSink};
+use crate::policy::Action;
+use crate::sandbox::Sandbox;
+
+/// What tools are made with. Plain values; nothing is looked up.
+#[derive(Debug, Clone)]
+pub struct ToolSetup {
+    /// The folder that relative paths start from. Absolute.
+    pub cwd: PathBuf,
+    /// Further folders that the agent works in.
+    pub dirs: Vec<PathBuf>,
+    /// The folder for temporary files; the agent may work in it too.
+    pub temp: PathBuf,
+    /// The variables that commands get.
+    pub variables: BTreeMap<OsString, OsString>,
+    /// The user's shell; absent, or not known to take `-c`: `sh`.
+    pub shell: Option<PathBuf>,
+    /// The box for commands.
+    pub sandbox: Sandbox,
+    /// Toolway's own binary, which ends everything that a command started whatever happens; see
+    /// [`toolway_transport::supervisor`].
+    pub supervise: Option<PathBuf>,
+    /// Pages on this machine and in private networks may be read too.
+    pub fetch_private: bool,
+    /// How long a command may take that names no time.
+    pub shell_timeout: Duration,
+    /// How long a command may ask for.
+    pub shell_timeout_cap: Duration,
+}
+
+impl ToolSetup {
+    /// For a folder, with the defaults: no sandbox, no private pages, two minutes, at most an hour.
+    pub fn new(cwd: PathBuf, temp: PathBuf) -> Self {
+        Self {
+            cwd,
+            dirs: Vec::new(),
+            temp,
+            variables: BTreeMap::new(),
+            shell: None,
+            sandbox: Sandbox::none(),
+            supervise: None,
+            fetch_private: false,
+            shell_timeout: Duration::from_secs(120),
+            shell_timeout_cap: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// Whether a file may be seen at all: the deny rules of the permissions. Search tools pass over what may not.
+pub(crate) type Sight = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+
+/// What tools keep from call to call, for one agent.
+pub struct ToolSession {
+    pub(crate) setup: ToolSetup,
+    pub(crate) roots: Roots,
+    pub(crate) files: ReadFiles,
+    pub(crate) shells: Shells,
+    pub(crate) todos: Todos,
+    pub(crate) outputs: Arc<Outputs>,
+    /// Held while a file is changed.
+    pub(crate) writing: tokio::sync::Mutex<()>,
+    pub(crate) host: Option<Arc<dyn AskHost>>,
+    pub(crate) sight: Option<Sight>,
+}
+
+impl fmt::Debug for ToolSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolSession").field("cwd", &self.setup.cwd).finish_non_exhaustive()
+    }
+}
+
+impl ToolSession {
+    /// Starts nothing.
+    pub fn new(setup: ToolSetup, host: Option<Arc<dyn AskHost>>) -> Self {
+        let roots = Roots::new(&setup.cwd, &setup.dirs, &setup.temp);
+        Self {
+            roots,
+            files: ReadFiles::default(),
+            shells: Shells::default(),
+            todos: Todos::default(),
+            outputs: Arc::new(Outputs::new(&setup.temp)),
+            writing: tokio::sync::Mutex::default(),
+            host,
+            sight: None,
+            setup,
+        }
+    }
+
+    /// With a rule for what search tools may see: permissions that deny reading.
+    #[must_use]
+    pub fn with_sight(mut self, may_read: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
+        self.sight = Some(Arc::new(may_read));
+        self
+    }
+
+    /// The list of what is to do, to be kept with the conversation.
+    pub fn todos(&self) -> RawJson {
+        self.todos.snapshot()
+    }
+
+    /// The list of what is to do, as it was kept.
+    pub fn restore_todos(&self, kept: &RawJson) {
+        self.todos.restore(kept);
+    }
+
+    /// What the model has to know of the folders and the sandbox.
+    pub fn described(&self) -> String {
+        let folders = format!("The working folder is {}. Files may be read and written in {}.", self.setup.cwd.display(), self.roots.named());
+        match self.setup.sandbox.described() {
+            Some(sandbox) => format!("{folders} {sandbox}"),
+            None => folders,
+        }
+    }
+
+    /// Ends every command that still runs, and what it started. The second time nothing.
+    pub async fn close(&self) {
+        self.shells.close().await;
+    }
+}
+
+/// One call.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// What tools keep.
+    pub session: Arc<ToolSession>,
+    /// The call's id.
+    pub call_id: String,
+    /// Where output goes while it comes.
+    pub sink: Option<Arc<dyn RunSink>>,
+    /// The call is to end.
+    pub cancel: CancellationToken,
+    /// What was allowed. Outside of its folders a tool does nothing else.
+    pub granted: Vec<Action>,
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext").field("call_id", &self.call_id).finish_non_exhaustive()
+    }
+}
+
+impl ToolContext {
+    /// A call that nobody listens to and that nothing beyond the folders is allowed to.
+    pub fn new(session: Arc<ToolSession>, call_id: impl Into<String>, cancel: CancellationToken) -> Self {
+        Self { session, call_id: call_id.into(), sink: None, cancel, granted: Vec::new() }
+    }
+
+    /// Whoever is told of output while it comes.
+    pub(crate) fn listener(&self) -> Listener {
+        self.sink.as_ref().map(|sink| (Arc::clone(sink), self.call_id.clone()))
+    }
+
+    /// Where a path of the model's leads.
+    pub(crate) fn place(&self, path: &str) -> Result<Place, super::ToolOutput> {
+        self.session.roots.place(path).map_err(|message| super::arguments::fault("path", message))
+    }
+
+    /// The same for the entry of that name itself, whatever it links to.
+    pub(crate) fn granted_entry(&self, path: &str) -> Result<Place, super::ToolOutput> {
+        let place = self.session.roots.entry(path).map_err(|message| super::arguments::fault("path", message))?;
+        self.check(place, true)
+    }
+
+    /// The same, for doing it: what lies outside must be what was allowed.
+    pub(crate) fn granted(&self, path: &str, write: bool) -> Result<Place, super::ToolOutput> {
+        self.check(self.place(path)?, write)
+    }
+
+    fn check(&self, place: Place, write: bool) -> Result<Place, super::ToolOutput> {
+        let action = if write { place.write() } else { place.read() };
+        if place.outside && !self.granted.contains(&action) {
+            return Err(super::ToolOutput::error(format!(
+                "{} lies outside of the folders of this agent ({}), and it was not allowed to {} it.",
+                place.real.display(),
+                self.session.roots.named(),
+                if write { "write" } else { "read" },
+            )));
+        }
+        Ok(place)
+    }
+}
+
+/// Whoever can be asked: a terminal, a host. Implemented by the surface that an agent is driven from.
+pub trait AskHost: Send + Sync + 'static {
+    /// Asks and waits. The error says why there is no answer.
+    fn ask<'a>(
+        &'a self,
+        question: Question,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<String>, String>>;
+}
+
+/// A question for the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The question.
+    pub text: String,
+    /// Answers to choose from. None: whatever the user writes.
+    pub options: Vec<String>,
+    /// More than one may be chosen.
+    pub several: bool,
+}
