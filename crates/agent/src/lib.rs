@@ -55,7 +55,7 @@ pub use run::{
 pub use runtime::{Artifact, ReloadReport, Runtime, UsageReport};
 pub use store::{
     AgentChange, AgentRecord, Begin, Begun, Claim, Cursor, EventRecord, Kept, Page, Presence, RunChange,
-    RunRecord, Store, StoreChoice, Writes,
+    RunRecord, Store, StoreChoice, Writes, memory_store,
 };
 pub use hooks::{HookFacts, Hooks, McpServerUse};
 pub use policy::{
