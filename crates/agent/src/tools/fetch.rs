@@ -125,10 +125,15 @@ fn show(context: &ToolContext, page: &Page, raw: bool) -> Result<ToolOutput, Too
             return Err(ToolOutput::error(format!("{head} is a picture that is too large to be shown.")));
         }
         let image = ToolImage { mime_type: page.kind.clone(), data: STANDARD.encode(&page.body) };
-        return Ok(ToolOutput { images: vec![image], ..ToolOutput::text(format!("[{head}]")).with_details(&details) });
+        return Ok(ToolOutput {
+            images: vec![image],
+            ..ToolOutput::text(format!("[{head}]")).with_details(&details)
+        });
     }
     if !page.is_text() {
-        return Err(ToolOutput::error(format!("{head} is no text and cannot be shown; download it with shell.")));
+        return Err(ToolOutput::error(format!(
+            "{head} is no text and cannot be shown; download it with shell."
+        )));
     }
     let mut said = head;
     let text = if page.is_html() && !raw {

@@ -69,7 +69,9 @@ impl Tag<'_> {
         let mut rest = self.attributes;
         loop {
             rest = rest.trim_start_matches(|character: char| character.is_whitespace() || character == '/');
-            let end = rest.find(|character: char| character.is_whitespace() || character == '=').unwrap_or(rest.len());
+            let end = rest
+                .find(|character: char| character.is_whitespace() || character == '=')
+                .unwrap_or(rest.len());
             let (name, after) = rest.split_at(end);
             let valued = after.trim_start().strip_prefix('=').map(str::trim_start);
             let (value, next) = match valued {

@@ -57,7 +57,8 @@ fn answer(path: &str, port: u16) -> Vec<Vec<u8>> {
         vec![head.into_bytes(), body.to_vec()]
     };
     let to = |to: &str| {
-        let head = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        let head =
+            format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         vec![head.into_bytes()]
     };
     match path {
@@ -125,7 +126,11 @@ async fn another_host_is_said_and_not_followed() {
     let server = Server::start().await;
     let (_folder, context) = context(true);
     let output = fetch(&context, json!({"url": server.url("/away")})).await;
-    assert!(!output.is_error && output.text.contains("is at another host now: http://localhost:"), "{}", output.text);
+    assert!(
+        !output.is_error && output.text.contains("is at another host now: http://localhost:"),
+        "{}",
+        output.text
+    );
     assert!(!output.text.contains("# Hi"));
 }
 
@@ -134,18 +139,28 @@ async fn size_is_bounded_and_the_whole_is_in_a_file() {
     let server = Server::start().await;
     let (_folder, context) = context(true);
     let output = fetch(&context, json!({"url": server.url("/long")})).await;
-    assert!(output.text.contains("[the first 30000 of 40000 characters are shown; the whole is in "), "{}", output.text.len());
+    assert!(
+        output.text.contains("[the first 30000 of 40000 characters are shown; the whole is in "),
+        "{}",
+        output.text.len()
+    );
     let path = output.text.split("the whole is in ").nth(1).unwrap().split(": `read`").next().unwrap();
     assert_eq!(std::fs::read_to_string(path).unwrap(), "ü".repeat(40_000));
     let output = fetch(&context, json!({"url": server.url("/endless")})).await;
-    assert!(output.text.contains("(text/plain, 10485760 bytes)") && output.text.contains("the rest is missing"));
+    assert!(
+        output.text.contains("(text/plain, 10485760 bytes)") && output.text.contains("the rest is missing")
+    );
 }
 
 #[tokio::test]
 async fn nothing_on_this_machine_is_read_unless_it_is_allowed() {
     let server = Server::start().await;
     let (_folder, context) = context(false);
-    for url in [server.url("/page"), format!("http://localhost:{}/page", server.port), format!("http://[::1]:{}/", server.port)] {
+    for url in [
+        server.url("/page"),
+        format!("http://localhost:{}/page", server.port),
+        format!("http://[::1]:{}/", server.port),
+    ] {
         let output = fetch(&context, json!({"url": url})).await;
         assert!(output.is_error && output.text.contains("which is not allowed"), "{}", output.text);
     }

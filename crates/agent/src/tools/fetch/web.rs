@@ -23,7 +23,8 @@ const TIME: Duration = Duration::from_secs(60);
 const CONNECT: Duration = Duration::from_secs(15);
 /// Redirections of one page.
 const MOST_REDIRECTIONS: usize = 5;
-const ACCEPTED: &str = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, application/json;q=0.9, */*;q=0.5";
+const ACCEPTED: &str =
+    "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, application/json;q=0.9, */*;q=0.5";
 
 /// The client of an agent, made when the first page is read.
 #[derive(Debug, Default)]
@@ -95,9 +96,10 @@ fn client(setup: &ToolSetup) -> Result<Client, String> {
     let around = variable(&["no_proxy", "NO_PROXY"]).unwrap_or_default();
     let mut proxied = false;
     // CGI gives `HTTP_PROXY` to programs from a header, so only the small form counts.
-    for (https, names) in
-        [(true, &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"][..]), (false, &["http_proxy", "all_proxy", "ALL_PROXY"])]
-    {
+    for (https, names) in [
+        (true, &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"][..]),
+        (false, &["http_proxy", "all_proxy", "ALL_PROXY"]),
+    ] {
         let Some(address) = variable(names) else { continue };
         let proxy = if https { reqwest::Proxy::https(address) } else { reqwest::Proxy::http(address) };
         let proxy = proxy.map_err(|_| "the proxy of the environment is no address".to_owned())?;
@@ -160,7 +162,8 @@ fn check(url: &Url, private: bool) -> Result<(), String> {
 fn location(from: &Url, headers: &HeaderMap) -> Result<Url, String> {
     let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
     let location = location.ok_or_else(|| "it leads on without saying where".to_owned())?;
-    let mut to = from.join(location).map_err(|error| format!("it leads on to what is no address: {error}"))?;
+    let mut to =
+        from.join(location).map_err(|error| format!("it leads on to what is no address: {error}"))?;
     if !matches!(to.scheme(), "http" | "https") {
         return Err(format!("it leads on to an address of the kind {}", to.scheme()));
     }
@@ -254,8 +257,15 @@ mod tests {
     #[test]
     fn hosts_of_this_machine_are_refused_however_they_are_written() {
         for text in [
-            "http://localhost/", "http://LOCALHOST:8080/", "http://a.localhost./", "http://127.0.0.1/", "http://2130706433/",
-            "http://0x7f.1/", "http://[::1]/", "http://[::ffff:7f00:1]/", "http://169.254.169.254/latest/meta-data",
+            "http://localhost/",
+            "http://LOCALHOST:8080/",
+            "http://a.localhost./",
+            "http://127.0.0.1/",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://[::1]/",
+            "http://[::ffff:7f00:1]/",
+            "http://169.254.169.254/latest/meta-data",
         ] {
             assert!(check(&url(text), false).unwrap_err().contains("private network"), "{text}");
             assert!(check(&url(text), true).is_ok(), "{text}");

@@ -73,15 +73,21 @@ fn what_is_broken_is_taken_as_far_as_it_goes() {
     check("<p>open <a href='x'>link", expect!["open [link](https://x.org/dir/x)"]);
     check("<script>never ends", expect![""]);
     check("<!-- never ends", expect![""]);
-    check("<pre>open", expect![[r#"
+    check(
+        "<pre>open",
+        expect![[r#"
         ```
         open
-        ```"#]]);
+        ```"#]],
+    );
     check("</p></ul></pre></a>text</li>", expect!["text"]);
     check("<a href=\"x>y", expect!["<a href=\"x>y"]);
-    check("<SCRIPT>x</sCript >y<TITLE>t</TITLE>", expect![[r#"
+    check(
+        "<SCRIPT>x</sCript >y<TITLE>t</TITLE>",
+        expect![[r#"
         (t)
-        y"#]]);
+        y"#]],
+    );
 }
 
 #[test]

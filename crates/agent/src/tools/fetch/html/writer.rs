@@ -151,7 +151,9 @@ impl<'a> Writer<'a> {
         if self.preformatted > 0 || to.is_empty() || to.starts_with('#') {
             return;
         }
-        let Some(to) = self.base.join(to).ok().filter(|to| matches!(to.scheme(), "http" | "https" | "mailto")) else {
+        let Some(to) =
+            self.base.join(to).ok().filter(|to| matches!(to.scheme(), "http" | "https" | "mailto"))
+        else {
             return;
         };
         self.settle();
@@ -181,10 +183,11 @@ impl<'a> Writer<'a> {
 /// Line breaks before and after an element.
 fn breaks_around(name: &str) -> usize {
     match name {
-        "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "table" | "blockquote" | "section" | "article" | "header"
-        | "footer" | "main" | "nav" | "aside" | "figure" | "dl" | "fieldset" | "form" | "details" => 2,
-        "div" | "tr" | "br" | "dt" | "dd" | "li" | "caption" | "figcaption" | "address" | "summary" | "option"
-        | "body" | "head" | "html" | "thead" | "tbody" | "legend" => 1,
+        "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "table" | "blockquote" | "section" | "article"
+        | "header" | "footer" | "main" | "nav" | "aside" | "figure" | "dl" | "fieldset" | "form"
+        | "details" => 2,
+        "div" | "tr" | "br" | "dt" | "dd" | "li" | "caption" | "figcaption" | "address" | "summary"
+        | "option" | "body" | "head" | "html" | "thead" | "tbody" | "legend" => 1,
         _ => 0,
     }
 }
