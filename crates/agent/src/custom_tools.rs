@@ -1,16 +1,21 @@
 //! Owns functions of the program itself as tools of a server called `custom-user-tools`.
 
+mod server;
+
+pub(crate) use server::CustomServer;
+
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
 
-use crate::engine::BoxFuture;
+type Running = Pin<Box<dyn Future<Output = Result<CustomOutput, String>> + Send>>;
 
 /// What the server of such tools is called.
-pub const CUSTOM_SERVER: &str = "custom-user-tools";
+pub(crate) const CUSTOM_SERVER: &str = "custom-user-tools";
 
 /// A function of the program that the model may call.
 #[derive(Clone)]
@@ -25,7 +30,7 @@ pub struct CustomTool {
     pub output_schema: Option<Map<String, Value>>,
     /// Hints as MCP has them, where they are declared: `readOnlyHint`, ...
     pub annotations: Option<Map<String, Value>>,
-    run: Arc<dyn Fn(CustomCall) -> BoxFuture<'static, Result<CustomOutput, String>> + Send + Sync>,
+    run: Arc<dyn Fn(CustomCall) -> Running + Send + Sync>,
 }
 
 /// A call of such a function.
@@ -73,7 +78,7 @@ impl CustomTool {
     }
 
     /// Calls it.
-    pub(crate) fn run(&self, call: CustomCall) -> BoxFuture<'static, Result<CustomOutput, String>> {
+    fn run(&self, call: CustomCall) -> Running {
         (self.run)(call)
     }
 }

@@ -1,35 +1,68 @@
-//! Owns the servers of a run: one set of them, started together and ended with its last user.
+//! Owns the servers of a run: one set of them, started together and ended with its last user. It knows no model.
 
+mod calls;
+mod core;
+mod maker;
+mod many;
+mod report;
+mod scope;
+
+pub use many::{Generations, Reloaded};
+
+pub use crate::catalogue::McpTool;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
+use toolway_proxy::gateway::{Naming, ServerState};
 use toolway_secret::Secret;
 
+use self::core::Core;
+use self::maker::Maker;
+use crate::compose::Composer;
 use crate::error::AgentError;
-use crate::event::ServerReport;
-use crate::inline::{DirectServer, InlineRecord};
-use crate::options::{AgentDefinition, AgentOptions, SendOptions};
+use crate::event::ToolPair;
+use crate::inline::DirectServer;
 
 /// A set of running servers. Runs hold it by `Arc`: it ends with the last one.
 #[derive(Debug)]
-pub struct Generation {}
+pub struct Generation {
+    parts: Vec<Part>,
+    direct: Vec<DirectServer>,
+    /// What is told of servers that it does not have.
+    aside: Vec<Aside>,
+    diagnostics: Vec<String>,
+    /// Names whose definition is another one than before.
+    changed: Vec<String>,
+    maker: Arc<Maker>,
+    composer: Composer,
+}
 
-/// A tool as a model is offered it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct McpTool {
-    /// The name that the model calls. Never split: see [`McpTool::server`].
-    pub exposed: String,
-    /// The server's name; empty for a tool of the gateway's own.
-    pub server: Arc<str>,
-    /// The tool's own name.
-    pub tool: String,
-    /// What it does.
-    pub description: String,
-    /// The schema of its arguments, an object schema.
-    pub input_schema: RawJson,
-    /// It says that it only reads.
-    pub read_only: bool,
+/// One gateway, as far as a generation uses it.
+#[derive(Debug, Clone)]
+struct Part {
+    core: Arc<Core>,
+    /// These servers of it; `None`: all.
+    only: Option<BTreeSet<String>>,
+    is_direct: bool,
+    /// It was started for this generation.
+    owned: bool,
+}
+
+/// A server that a generation does not have, and why.
+#[derive(Debug, Clone)]
+struct Aside {
+    name: String,
+    transport: String,
+    state: ServerState,
+}
+
+impl Aside {
+    fn new(name: &str, transport: &str, state: ServerState) -> Self {
+        Self { name: name.to_owned(), transport: transport.to_owned(), state }
+    }
 }
 
 /// A call of a tool.
@@ -61,6 +94,19 @@ pub struct McpProgress {
     pub message: Option<String>,
 }
 
+/// What a call is really for: what rules and hooks are asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpTarget {
+    /// The server's name; empty for a tool of the gateway's own.
+    pub server: String,
+    /// The tool's own name.
+    pub tool: String,
+    /// The arguments that it gets.
+    pub arguments: RawJson,
+    /// It says that it only reads.
+    pub read_only: bool,
+}
+
 /// Where the servers of a generation are reached over HTTP, by who has the token: by agents behind a protocol.
 #[derive(Debug, Clone)]
 pub struct Front {
@@ -70,94 +116,220 @@ pub struct Front {
     pub token: Secret,
 }
 
-/// The generations of one agent: the current one, and how others come to be. Cheap to make: nothing is read or started
-/// before the first [`Generations::for_run`].
-#[derive(Debug)]
-pub struct Generations {}
-
-/// What a reload found.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reloaded {
-    /// There is a new generation for the next run. False: nothing had been started yet, or files were bad.
-    pub is_new: bool,
-    /// What is wrong with files. Not empty and not `is_new`: the old servers stay.
-    pub diagnostics: Vec<String>,
-}
-
 impl Generation {
-    /// Every configured server and what it is now.
-    pub fn reports(&self) -> Vec<ServerReport> {
-        Vec::new()
+    /// Without servers.
+    fn empty(maker: Arc<Maker>, composer: &Composer) -> Self {
+        Self {
+            parts: Vec::new(),
+            direct: Vec::new(),
+            aside: Vec::new(),
+            diagnostics: Vec::new(),
+            changed: Vec::new(),
+            composer: composer.without_files(),
+            maker,
+        }
     }
 
     /// What the model has now. Servers that come late add to it: ask before every call to the model.
     pub fn tools(&self) -> Arc<Vec<McpTool>> {
-        Arc::default()
+        if let [Part { core, only: None, .. }] = self.parts.as_slice() {
+            return Arc::clone(core.view().offer.shown());
+        }
+        let mut tools: Vec<McpTool> = Vec::new();
+        for part in &self.parts {
+            let offer = core_offer(part);
+            let shown: Vec<&McpTool> = match &part.only {
+                // Who has few servers need not search.
+                Some(_) => offer.all().iter().filter(|tool| part.has(tool)).collect(),
+                None => offer.shown().iter().collect(),
+            };
+            for tool in shown {
+                if !tools.iter().any(|known| known.exposed == tool.exposed) {
+                    tools.push(tool.clone());
+                }
+            }
+        }
+        Arc::new(tools)
     }
 
-    /// What is wrong with files, without being fatal.
-    pub fn diagnostics(&self) -> Vec<String> {
-        Vec::new()
+    /// Every tool of a server as (server, tool), whether the model is shown it or finds it by a search.
+    pub fn pairs(&self) -> Vec<ToolPair> {
+        let mut pairs = Vec::new();
+        for part in &self.parts {
+            let offer = core_offer(part);
+            let of_servers = offer.all().iter().filter(|tool| !tool.server.is_empty() && part.has(tool));
+            pairs.extend(
+                of_servers.map(|tool| ToolPair { server: tool.server.to_string(), tool: tool.tool.clone() }),
+            );
+        }
+        pairs
+    }
+
+    /// What a call of that name with these arguments is really for; `None`: there is no such tool.
+    pub fn target(&self, call: &McpCall<'_>) -> Option<McpTarget> {
+        let (part, exposed, arguments) = self.meant(call)?;
+        let offer = core_offer(part);
+        let tool = offer.tool(&exposed)?;
+        Some(McpTarget {
+            server: tool.server.to_string(),
+            tool: tool.tool.clone(),
+            arguments,
+            read_only: tool.read_only,
+        })
     }
 
     /// Waits for servers that the first call to the model waits for, and for nothing else.
-    pub async fn ready(&self) {}
+    pub async fn ready(&self) {
+        for part in &self.parts {
+            part.core.ready(self.maker.patience).await;
+        }
+    }
 
     /// Calls a tool. Never an error of its own: an unknown tool, a server that is not up, a cancellation are results
-    /// that say so.
+    /// that say so. Dropping the future gives the call up, and its server hears of it.
     pub async fn call(
         &self,
-        _call: McpCall<'_>,
-        _progress: impl FnMut(McpProgress) + Send,
-        _cancel: &CancellationToken,
+        call: McpCall<'_>,
+        mut progress: impl FnMut(McpProgress) + Send,
+        cancel: &CancellationToken,
     ) -> McpResult {
-        McpResult { content: RawJson::empty_object(), is_error: true }
+        if !call.arguments.bytes().starts_with(b"{") {
+            return calls::failure(&format!("the arguments of {} must be a JSON object", call.exposed));
+        }
+        if self.meant(&call).is_none() {
+            tokio::select! {
+                () = self.late(call.exposed) => {}
+                () = cancel.cancelled() => return calls::failure("cancelled: nobody waits for the result any more"),
+            }
+        }
+        let found = self.meant(&call);
+        let Some((part, exposed, arguments)) = found.or_else(|| self.unfound(&call)) else {
+            return calls::failure(&self.unknown(call.exposed));
+        };
+        match part.core.calls() {
+            Some(calls) => calls.call(&exposed, arguments.bytes(), &mut progress, cancel).await,
+            None => calls::failure("the servers of this run have ended"),
+        }
     }
 
     /// Where all but direct servers are reached over loopback HTTP. Opened by the first call; ends with the generation.
+    ///
+    /// # Errors
+    /// No loopback address can be had.
     pub async fn front(&self) -> Result<Option<Front>, AgentError> {
-        Ok(None)
+        match self.parts.iter().find(|part| !part.is_direct) {
+            Some(part) => part.core.front().await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Servers that agents behind a protocol are given as they are.
     pub fn direct(&self) -> &[DirectServer] {
-        &[]
+        &self.direct
     }
 
-    /// The same servers for a subagent: those that its definition names, and its own. Unknown names are a fault.
-    pub async fn for_subagent(
-        self: &Arc<Self>,
-        _name: &str,
-        _definition: &AgentDefinition,
-    ) -> Result<Arc<Self>, AgentError> {
-        Ok(Arc::clone(self))
+    /// What is wrong with files, without being fatal.
+    pub fn diagnostics(&self) -> Vec<String> {
+        self.diagnostics.clone()
     }
 
     /// Ends the servers that are its own and waits for their end, 5 s at most. Dropping the last `Arc` does the same in
     /// the background.
-    pub async fn shutdown(&self) {}
+    pub async fn shutdown(&self) {
+        for part in self.parts.iter().filter(|part| part.owned) {
+            part.core.end();
+        }
+        for part in self.parts.iter().filter(|part| part.owned) {
+            part.core.shutdown().await;
+        }
+    }
+
+    /// The part that a call goes to, the name to call there and the arguments.
+    fn meant(&self, call: &McpCall<'_>) -> Option<(&Part, String, RawJson)> {
+        for part in &self.parts {
+            let offer = core_offer(part);
+            if let Some(meant) = offer.meant(call.exposed, call.arguments.bytes()) {
+                let fits = offer.tool(&meant.exposed).is_some_and(|tool| part.has(tool));
+                let arguments = RawJson::new(meant.arguments).ok()?;
+                return fits.then_some((part, meant.exposed, arguments));
+            }
+            if offer.tool(call.exposed).is_some_and(|tool| part.has(tool)) {
+                return Some((part, call.exposed.to_owned(), call.arguments.clone()));
+            }
+        }
+        None
+    }
+
+    /// Who knows best why there is no such tool: the gateway with the server that the name seems to be of.
+    fn unfound(&self, call: &McpCall<'_>) -> Option<(&Part, String, RawJson)> {
+        let whole = self.parts.iter().filter(|part| part.only.is_none());
+        let mut named = whole.filter(|part| part.server_of(call.exposed).is_some());
+        named.next().map(|part| (part, call.exposed.to_owned(), call.arguments.clone()))
+    }
+
+    /// Waits while the server that a name seems to be of is starting.
+    async fn late(&self, exposed: &str) {
+        for part in &self.parts {
+            if let Some(server) = part.server_of(exposed) {
+                let settled = |view: &core::View| {
+                    view.offer.tool(exposed).is_some()
+                        || view.status.iter().all(|one| one.name != server || one.settled || one.lazy)
+                };
+                part.core.until(settled).await;
+            }
+        }
+    }
+
+    fn unknown(&self, exposed: &str) -> String {
+        const NAMED: usize = 50;
+        let tools = self.tools();
+        let names: Vec<&str> = tools.iter().take(NAMED).map(|tool| tool.exposed.as_str()).collect();
+        match (names.is_empty(), tools.len() > NAMED) {
+            (true, _) => format!("unknown tool: {exposed:?}: there are no tools of servers"),
+            (false, false) => format!("unknown tool: {exposed:?}; there is {}", names.join(", ")),
+            (false, true) => format!("unknown tool: {exposed:?}; there is {}, ...", names.join(", ")),
+        }
+    }
+
+    /// The same without its direct servers.
+    fn without_direct(&self) -> Self {
+        let parts = self.parts.iter().filter(|part| !part.is_direct);
+        Self {
+            parts: parts.map(|part| Part { owned: false, ..part.clone() }).collect(),
+            direct: Vec::new(),
+            aside: self.aside.clone(),
+            diagnostics: self.diagnostics.clone(),
+            changed: self.changed.clone(),
+            maker: Arc::clone(&self.maker),
+            composer: self.composer.without_files(),
+        }
+    }
 }
 
-impl Generations {
-    /// For an agent with these options. `saved_as` names it in the index of saved results: its id.
-    pub fn new(_options: &AgentOptions, _saved_as: &str) -> Self {
-        Self {}
+impl Part {
+    /// It is within reach. Those of the gateway itself are, for who may read what was saved.
+    fn has(&self, tool: &McpTool) -> bool {
+        match &self.only {
+            None => true,
+            Some(_) if tool.server.is_empty() => tool.tool == toolway_guard::READ_BACK_TOOL,
+            Some(only) => only.contains(&*tool.server),
+        }
     }
 
-    /// What was given before and is not given now is reported as missing.
-    pub fn missing(&self, _records: Vec<InlineRecord>) {}
-
-    /// The servers of one run: the current generation, made now where there is none; or one of its own where the prompt
-    /// brings other servers.
-    pub async fn for_run(&self, _send: &SendOptions) -> Result<Arc<Generation>, AgentError> {
-        Ok(Arc::new(Generation {}))
+    /// The configured server whose tools' names begin as this one.
+    fn server_of(&self, exposed: &str) -> Option<String> {
+        let naming = Naming::default();
+        let begins = |server: &str| {
+            let name = naming.exposed(server, "x");
+            self.is_direct || name.strip_suffix('x').is_some_and(|prefix| exposed.starts_with(prefix))
+        };
+        let within = |name: &str| self.only.as_ref().is_none_or(|only| only.contains(name));
+        let status = self.core.view().status;
+        let mut named = status.iter().map(|one| &one.name).filter(|name| within(name) && begins(name));
+        named.next().cloned()
     }
+}
 
-    /// Reads all files again. Runs on their way keep what they have.
-    pub async fn reload(&self) -> Result<Reloaded, AgentError> {
-        Ok(Reloaded::default())
-    }
-
-    /// Ends all servers and waits for their end, 5 s at most. The second time nothing.
-    pub async fn close(&self) {}
+fn core_offer(part: &Part) -> Arc<crate::catalogue::Offer> {
+    part.core.view().offer
 }

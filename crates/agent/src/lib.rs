@@ -2,6 +2,7 @@
 
 mod acp;
 mod agent;
+mod begin;
 mod catalogue;
 mod compose;
 mod context;
@@ -27,6 +28,8 @@ mod store;
 mod subagent;
 mod tools;
 
+pub use begin::begin;
+pub use compose::{child_target, gateway_circle, server_entries, wait_for_calls};
 pub use custom_tools::{CustomCall, CustomOutput, CustomTool};
 pub use engine::{BoxFuture, Checkpoint, Engine, EngineTurn, RunSink, Steering, TurnEnd, TurnStop};
 pub use context::{ContextSources, RuleText, RuleUse, SubagentFile};
@@ -42,7 +45,7 @@ pub use options::{
     AcpOptions, AgentDefinition, AgentOptions, CloudEnv, CloudOptions, CloudRepo, CloudSend, EngineChoice,
     GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
-    SubagentServers, Trust,
+    SubagentServers, TOOL_NAMES, Trust, offers, offers_mcp,
 };
 pub use run::{
     Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,

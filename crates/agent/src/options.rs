@@ -5,6 +5,7 @@ mod agents;
 mod cloud;
 mod local;
 mod machine;
+mod tools;
 
 pub use agent::{AgentOptions, CloudSend, LocalSend, Mode, Place, SendOptions, SendPlace, ServerChange};
 pub use agents::{AgentDefinition, SubagentServers};
@@ -14,6 +15,7 @@ pub use local::{
     ServerTimeouts, Trust,
 };
 pub use machine::Machine;
+pub use tools::{TOOL_NAMES, offers, offers_mcp};
 
 use std::time::Duration;
 

@@ -6,8 +6,10 @@ mod capability;
 mod context;
 mod files;
 mod output;
+mod outputs;
 mod paths;
 mod registry;
+mod shell;
 mod shells;
 mod todos;
 
@@ -52,5 +54,5 @@ pub trait Tool: Send + Sync + fmt::Debug + 'static {
 
 /// All that are built in, in the order in which a model is told of them.
 fn all() -> Vec<std::sync::Arc<dyn Tool>> {
-    vec![std::sync::Arc::new(todos::UpdateTodos), std::sync::Arc::new(todos::ReadTodos)]
+    vec![std::sync::Arc::new(shell::Shell), std::sync::Arc::new(shell::WriteStdin), std::sync::Arc::new(todos::UpdateTodos), std::sync::Arc::new(todos::ReadTodos)]
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolway_config::{Environment, Platform};
+use toolway_transport::supervisor;
 
 use crate::error::AgentError;
 
@@ -15,6 +16,7 @@ use crate::error::AgentError;
 pub struct Machine {
     variables: Arc<Vec<(OsString, OsString)>>,
     environment: Arc<Environment>,
+    helper: Option<Arc<Path>>,
 }
 
 impl Machine {
@@ -26,7 +28,8 @@ impl Machine {
         let cwd = std::env::current_dir().map_err(|error| {
             AgentError::fault("local.cwd", format!("there is no working directory: {error}"))
         })?;
-        Ok(Self::new(std::env::vars_os().collect(), cwd))
+        let helper = if crate::begin::has_begun() { supervisor::own_binary().ok() } else { None };
+        Ok(Self::new(std::env::vars_os().collect(), cwd).with_helper(helper))
     }
 
     /// With these variables, standing in that directory, which is absolute.
@@ -37,7 +40,7 @@ impl Machine {
         };
         let texts = variables.iter().filter_map(text).collect();
         let environment = Environment::new(texts, cwd, Platform::current());
-        Self { variables: Arc::new(variables), environment: Arc::new(environment) }
+        Self { variables: Arc::new(variables), environment: Arc::new(environment), helper: None }
     }
 
     /// The same with other directories of an administrator, for tests and for who keeps them elsewhere.
@@ -45,6 +48,19 @@ impl Machine {
     pub fn with_managed_dirs(mut self, dirs: Vec<PathBuf>) -> Self {
         Arc::make_mut(&mut self.environment).managed_dirs = dirs;
         self
+    }
+
+    /// The same with a binary whose `main` begins with [`crate::begin`]: it ends whole trees of processes, whatever
+    /// happens to this one, and bounds what queries of saved results may take.
+    #[must_use]
+    pub fn with_helper(mut self, helper: Option<PathBuf>) -> Self {
+        self.helper = helper.map(Arc::from);
+        self
+    }
+
+    /// The binary that ends whole trees of processes. Without one, children are ended by their process group.
+    pub fn helper(&self) -> Option<&Path> {
+        self.helper.as_deref()
     }
 
     /// The same, standing elsewhere.

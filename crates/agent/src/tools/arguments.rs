@@ -17,7 +17,7 @@ const ALIASES: [(&str, &[&str]); 12] = [
     ("replaceAll", &["replace_all"]),
     ("content", &["contents", "text"]),
     ("pattern", &["query", "regex", "glob_pattern"]),
-    ("timeoutMs", &["timeout_ms", "timeout"]),
+    ("timeoutMs", &["timeout_ms"]),
     ("ignoreCase", &["case_insensitive", "-i", "ignore_case"]),
     ("outputMode", &["output_mode", "mode"]),
     ("cwd", &["workdir", "working_directory", "workingDirectory"]),

@@ -19,6 +19,7 @@ use super::pipes::{self, Input, Piece};
 use crate::engine::RunSink;
 use crate::event::Delta;
 use crate::sandbox::Sandbox;
+use crate::tools::outputs::Outputs;
 
 /// The variable that marks everything that came of a command.
 pub(super) const MARK: &str = "TOOLWAY_COMMAND";
@@ -30,7 +31,6 @@ const DRAIN: Duration = Duration::from_secs(1);
 const MARGIN: Duration = Duration::from_millis(700);
 
 /// What is started, and how.
-#[derive(Debug)]
 pub(crate) struct CommandSpec {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
@@ -41,7 +41,11 @@ pub(crate) struct CommandSpec {
     /// Its input stays open.
     pub(crate) stdin: bool,
     /// Where long output goes.
-    pub(crate) outputs: PathBuf,
+    pub(crate) outputs: Arc<Outputs>,
+    /// Who is told of output while it comes.
+    pub(crate) listener: Listener,
+    /// The command line, for people.
+    pub(crate) line: String,
 }
 
 /// How far a command is.
@@ -51,10 +55,12 @@ pub(crate) struct Progress {
     pub(crate) bytes: u64,
     /// How it ended; everything that it wrote is there.
     pub(crate) exit: Option<Exit>,
+    /// When.
+    pub(crate) ended: Option<Instant>,
 }
 
 /// Whoever listens to a command while it runs.
-type Listener = Option<(Arc<dyn RunSink>, String)>;
+pub(crate) type Listener = Option<(Arc<dyn RunSink>, String)>;
 
 /// What the thread and the tasks share.
 struct Shared {
@@ -70,6 +76,7 @@ pub(crate) struct RunningCommand {
     input: tokio::sync::Mutex<Option<Input>>,
     shared: Arc<Shared>,
     progress: watch::Receiver<Progress>,
+    line: String,
     started: Instant,
     _tasks: JoinSet<()>,
 }
@@ -92,13 +99,13 @@ impl RunningCommand {
     pub(super) async fn start(spec: CommandSpec) -> Result<Self, String> {
         let mark = uuid::Uuid::new_v4().simple().to_string();
         let shared = Arc::new(Shared {
-            kept: Mutex::new(Kept::new(spec.outputs.clone())),
-            listener: Mutex::new(None),
+            kept: Mutex::new(Kept::new(Arc::clone(&spec.outputs))),
+            listener: Mutex::new(spec.listener.clone()),
             left: AtomicUsize::new(0),
         });
         let (started, is_started) = oneshot::channel();
         let (ended, is_ended) = oneshot::channel();
-        let keep_input = spec.stdin;
+        let (keep_input, line) = (spec.stdin, spec.line.clone());
         let thread = {
             let (mark, shared) = (mark.clone(), Arc::clone(&shared));
             move || run(spec, &mark, &shared, started, ended)
@@ -114,7 +121,7 @@ impl RunningCommand {
         let (tell, progress) = watch::channel(Progress::default());
         tasks.spawn(collect(pieces, is_ended, Arc::clone(&shared), tell));
         let input = tokio::sync::Mutex::new(input);
-        Ok(Self { child, mark, input, shared, progress, started: Instant::now(), _tasks: tasks })
+        Ok(Self { child, mark, input, shared, progress, line, started: Instant::now(), _tasks: tasks })
     }
 
     /// How it ended, if it has.
@@ -122,9 +129,14 @@ impl RunningCommand {
         self.progress.borrow().exit
     }
 
-    /// When it was started.
-    pub(crate) fn started(&self) -> Instant {
-        self.started
+    /// The command line.
+    pub(crate) fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// How long it runs, or ran.
+    pub(crate) fn took(&self) -> Duration {
+        self.progress.borrow().ended.unwrap_or_else(Instant::now).saturating_duration_since(self.started)
     }
 
     /// Processes that it left behind and that were ended.
@@ -137,7 +149,7 @@ impl RunningCommand {
         lock(&self.shared.kept).look()
     }
 
-    /// From now on `listener` is told of output while it comes.
+    /// From now on `listener` is told of output while it comes, and nobody else.
     pub(crate) fn listen(&self, listener: Listener) {
         *lock(&self.shared.listener) = listener;
     }
@@ -329,7 +341,10 @@ async fn collect(
             () = sleep_until(deadline), if exit.is_some() => open = false,
         }
     }
-    tell.send_modify(|progress| progress.exit = exit);
+    tell.send_modify(|progress| {
+        progress.exit = exit;
+        progress.ended = Some(Instant::now());
+    });
 }
 
 /// Characters that came in two pieces, for each stream.

@@ -1,4 +1,5 @@
-//! Owns what becomes of each configured entry: settings to run it with, or the state that says why not. Starts nothing.
+//! Owns what becomes of each configured entry: the gateway's settings to run it with, or the state that says why not. It
+//! starts nothing.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,25 +16,21 @@ use toolway_proxy::gateway::{
     Target, Timeouts, ToolFilter,
 };
 use toolway_transport::environment::environment;
-use toolway_transport::{ChildConfig, HttpConfig, Platform, Roots, supervisor};
+use toolway_transport::{ChildConfig, HttpConfig, Platform, Roots};
 
 use super::depth;
-use crate::compose::Environment;
-use crate::render::quoted;
+use crate::options::Machine;
 
 /// How much longer than a call its transport waits.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// Every entry, in the order of the configuration.
-pub(super) fn entries(
-    resolved: &Resolved,
-    machine: &toolway_config::Environment,
-    own: &Environment,
-) -> Vec<ServerEntry> {
+/// Every entry for the gateway, in the order of the configuration. `timeouts` hold where an entry says nothing of them.
+/// Reads files of variables and runs the commands that values come from, so it blocks.
+pub fn server_entries(resolved: &Resolved, machine: &Machine, timeouts: Timeouts) -> Vec<ServerEntry> {
     let entry = |entry: &Entry| ServerEntry {
         name: entry.name.clone(),
         source: entry.place.to_string(),
-        plan: plan(entry, &resolved.problems, machine, own),
+        plan: plan(entry, &resolved.problems, machine, timeouts),
     };
     resolved.entries.iter().map(entry).collect()
 }
@@ -41,8 +38,8 @@ pub(super) fn entries(
 fn plan(
     entry: &Entry,
     problems: &[Problem],
-    machine: &toolway_config::Environment,
-    own: &Environment,
+    machine: &Machine,
+    timeouts: Timeouts,
 ) -> Result<Arc<ServerConfig>, ServerState> {
     match &entry.standing {
         Standing::Ready => {}
@@ -58,13 +55,24 @@ fn plan(
         Standing::Unset { variables } => return Err(unset(entry, variables, problems)),
         Standing::NeedsInput { inputs } => return Err(ServerState::NeedsInput { inputs: inputs.clone() }),
     }
-    let expanded = entry.expand(machine).map_err(|problems| invalid(&problems.iter().collect::<Vec<_>>()))?;
-    config(expanded, own).map(Arc::new)
+    let expanded = entry.expand(machine.environment());
+    let expanded = expanded.map_err(|problems| invalid(&problems.iter().collect::<Vec<_>>()))?;
+    config(expanded, machine, timeouts).map(Arc::new)
 }
 
 /// The command that approves a server.
 fn approve(name: &str) -> String {
     format!("toolway trust {}", quoted(name, cfg!(windows)))
+}
+
+/// A word for a shell.
+fn quoted(word: &str, windows: bool) -> String {
+    let safe = |c: char| c.is_alphanumeric() || "_-./:@%+=,".contains(c) || (windows && c == '\\');
+    match (!word.is_empty() && word.chars().all(safe), windows) {
+        (true, _) => word.to_owned(),
+        (false, true) => format!("\"{word}\""),
+        (false, false) => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 /// What is wrong with this very entry, errors only.
@@ -104,11 +112,11 @@ fn unset(entry: &Entry, variables: &[String], problems: &[Problem]) -> ServerSta
 }
 
 /// The gateway's settings of a server whose placeholders are replaced.
-fn config(expanded: Expanded, own: &Environment) -> Result<ServerConfig, ServerState> {
+fn config(expanded: Expanded, machine: &Machine, timeouts: Timeouts) -> Result<ServerConfig, ServerState> {
     let options = expanded.options;
-    let timeouts = timeouts(&options);
+    let timeouts = timeouts_of(&options, timeouts);
     let target = match expanded.target {
-        ExpandedTarget::Stdio(stdio) => Target::Child(child(stdio, own)),
+        ExpandedTarget::Stdio(stdio) => Target::Child(child(stdio, machine)),
         ExpandedTarget::Remote(remote) => {
             let mut remote = self::remote(remote)?;
             wait_for_calls(&mut remote.http, &timeouts);
@@ -139,8 +147,7 @@ fn config(expanded: Expanded, own: &Environment) -> Result<ServerConfig, ServerS
     })
 }
 
-fn timeouts(options: &Options) -> Timeouts {
-    let default = Timeouts::default();
+fn timeouts_of(options: &Options, default: Timeouts) -> Timeouts {
     Timeouts {
         startup: options.startup_timeout.unwrap_or(default.startup),
         list: options.list_timeout.unwrap_or(default.list),
@@ -169,35 +176,36 @@ fn filter(options: Options) -> Result<ToolFilter, ServerState> {
     })
 }
 
-fn child(stdio: ExpandedStdio, own: &Environment) -> ChildTarget {
+fn child(stdio: ExpandedStdio, machine: &Machine) -> ChildTarget {
     let mut given: Vec<(OsString, OsString)> = Vec::new();
     if let InheritEnv::Names(names) = &stdio.inherit_env {
-        let value = |name: &String| Some((name.into(), own.get(name)?.to_owned()));
+        let value = |name: &String| Some((name.into(), machine.variable(name)?.to_owned()));
         given.extend(names.iter().filter_map(value));
     }
     given.extend(stdio.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
     let args = stdio.args.iter().map(|arg| arg.expose().into()).collect();
-    child_target(stdio.command, args, &given, stdio.inherit_env == InheritEnv::All, Some(stdio.cwd), own)
+    child_target(stdio.command, args, &given, stdio.inherit_env == InheritEnv::All, Some(stdio.cwd), machine)
 }
 
-/// A child process with this environment over the safe base set.
-pub(super) fn child_target(
+/// A child process with `given` variables over the safe base set, or over all of ours with `inherit`.
+pub fn child_target(
     command: String,
     args: Vec<OsString>,
     given: &[(OsString, OsString)],
     inherit: bool,
     cwd: Option<PathBuf>,
-    own: &Environment,
+    machine: &Machine,
 ) -> ChildTarget {
-    let mut env = environment(own.all(), given, inherit, Platform::CURRENT).variables;
-    let (name, depth) = depth::below(own);
+    let own = machine.variables().iter().cloned();
+    let mut env = environment(own, given, inherit, Platform::CURRENT).variables;
+    let (name, depth) = depth::below(machine);
     env.insert(name, depth);
-    let supervise = supervisor::own_binary().ok();
+    let supervise = machine.helper().map(std::path::Path::to_path_buf);
     ChildTarget { command, child: ChildConfig { program: PathBuf::new(), args, env, cwd, supervise } }
 }
 
 /// HTTP waits no shorter than a call may take: what is too long is said by who knows the call, not by its transport.
-pub(super) fn wait_for_calls(http: &mut HttpConfig, timeouts: &Timeouts) {
+pub fn wait_for_calls(http: &mut HttpConfig, timeouts: &Timeouts) {
     let least = timeouts.call_idle.max(timeouts.startup) + MARGIN;
     http.timeout = http.timeout.max(least);
     http.sse_read_timeout = http.sse_read_timeout.max(least);

@@ -1,0 +1,244 @@
+//! Owns one gateway and the one client that uses it inside this process: started together, ended together, and looked
+//! after by one task. It knows no options.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::{OnceCell, watch};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+use toolway_guard::Guard;
+use toolway_proxy::gateway::{
+    Expose, GatewayConfig, GatewayHandle, HttpFront, HttpFrontConfig, SessionOptions, Shared, Status,
+};
+use toolway_secret::Secret;
+
+use super::Front;
+use super::calls::Calls;
+use crate::catalogue::Offer;
+use crate::compose::Configured;
+use crate::error::AgentError;
+
+/// What the end of all servers gets.
+pub(super) const END: Duration = Duration::from_secs(5);
+
+/// A gateway with its servers. It ends when it is dropped.
+#[derive(Debug)]
+pub(super) struct Core {
+    /// Everything that is configured, also what the gateway does not know.
+    pub(super) configured: Vec<Configured>,
+    shared: Arc<CoreShared>,
+    begun: Instant,
+    end: CancellationToken,
+    over: CancellationToken,
+    front: OnceCell<Front>,
+    tasks: TaskTracker,
+    guard: Arc<Guard>,
+    _drop: DropGuard,
+}
+
+/// What the task and the users share.
+#[derive(Debug)]
+struct CoreShared {
+    handle: GatewayHandle,
+    calls: Option<Calls>,
+    view: RwLock<View>,
+    seen: watch::Sender<u64>,
+}
+
+/// What the gateway was like when it was last looked at.
+#[derive(Debug, Clone, Default)]
+pub(super) struct View {
+    pub(super) status: Arc<Vec<Status>>,
+    pub(super) offer: Arc<Offer>,
+}
+
+/// What a core is started with.
+#[derive(Debug)]
+pub(super) struct CoreConfig {
+    pub(super) gateway: GatewayConfig,
+    pub(super) configured: Vec<Configured>,
+    pub(super) saved_as: String,
+    pub(super) search_above: usize,
+}
+
+impl Core {
+    /// Starts all servers. Does not wait for them.
+    pub(super) async fn start(
+        config: CoreConfig,
+        shared: &Shared,
+        tasks: &TaskTracker,
+        root: &CancellationToken,
+    ) -> Self {
+        let CoreConfig { gateway, configured, saved_as, search_above } = config;
+        let guard = Arc::clone(&gateway.guard);
+        let handle = GatewayHandle::start(gateway.clone(), shared.clone());
+        let session = handle.open(SessionOptions { saved_as, passing: false }).await;
+        let calls = match session {
+            Some(session) => Some(Calls::over(session).await),
+            None => None,
+        };
+        let shared = Arc::new(CoreShared {
+            handle: handle.clone(),
+            calls,
+            view: RwLock::default(),
+            seen: watch::channel(0).0,
+        });
+        shared.look().await;
+        let (end, over) = (root.child_token(), CancellationToken::new());
+        let keeper = Keeper { shared: Arc::clone(&shared), gateway, search_above };
+        tasks.spawn(keeper.run(end.clone(), over.clone()));
+        Self {
+            configured,
+            shared,
+            begun: Instant::now(),
+            end: end.clone(),
+            over,
+            front: OnceCell::new(),
+            tasks: tasks.clone(),
+            guard,
+            _drop: end.drop_guard(),
+        }
+    }
+
+    /// What it is like now.
+    pub(super) fn view(&self) -> View {
+        self.shared.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The client's calls; `None`: it has ended.
+    pub(super) fn calls(&self) -> Option<&Calls> {
+        self.shared.calls.as_ref()
+    }
+
+    /// Waits until the view is as wanted, or for ever where it never is. At once where all is over.
+    pub(super) async fn until(&self, wanted: impl Fn(&View) -> bool) {
+        let mut seen = self.shared.seen.subscribe();
+        loop {
+            seen.borrow_and_update();
+            if wanted(&self.view()) {
+                return;
+            }
+            tokio::select! {
+                changed = seen.changed() => if changed.is_err() { return },
+                () = self.end.cancelled() => return,
+            }
+        }
+    }
+
+    /// Waits for the servers that the first call to the model waits for: those that are required, and the others for
+    /// as long as `patience` says, counted from the start.
+    pub(super) async fn ready(&self, patience: Option<Duration>) {
+        let required = |name: &str| self.configured.iter().any(|one| one.name == name && one.required);
+        let settled = |status: &Status| status.settled || status.lazy;
+        self.until(|view| view.status.iter().all(|one| settled(one) || !required(&one.name))).await;
+        let any = self.configured.iter().any(|one| one.required);
+        let patience = patience.unwrap_or(if any { Duration::ZERO } else { PATIENCE });
+        let left = patience.saturating_sub(self.begun.elapsed());
+        if !left.is_zero() {
+            // Whoever is late comes later.
+            timeout(left, self.until(|view| view.status.iter().all(settled))).await.ok();
+        }
+    }
+
+    /// Serves the same gateway over loopback HTTP, from the first call of this on.
+    pub(super) async fn front(&self) -> Result<Front, AgentError> {
+        self.front.get_or_try_init(|| self.listen()).await.cloned()
+    }
+
+    async fn listen(&self) -> Result<Front, AgentError> {
+        let failed = |what: &str, reason: &dyn std::fmt::Display| AgentError::Runtime {
+            message: format!("servers cannot be offered to the agent: {what}: {reason}"),
+        };
+        let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await;
+        let listener = listener.map_err(|error| failed("loopback", &error))?;
+        let address = listener.local_addr().map_err(|error| failed("loopback", &error))?;
+        let token = token().map_err(|error| failed("a token", &error))?;
+        let config = HttpFrontConfig { token: Some(token.clone()), ..HttpFrontConfig::default() };
+        let front = HttpFront::new(config, self.shared.handle.clone(), Arc::clone(&self.guard));
+        let end = self.end.clone();
+        self.tasks.spawn(async move { front.serve(listener, end).await });
+        Ok(Front { url: format!("http://{address}/mcp"), token })
+    }
+
+    /// Begins to end it.
+    pub(super) fn end(&self) {
+        self.end.cancel();
+    }
+
+    /// Ends it and waits for that.
+    pub(super) async fn shutdown(&self) {
+        self.end.cancel();
+        self.over.cancelled().await;
+    }
+}
+
+/// How long the first call to a model waits for servers where none is said to be required.
+const PATIENCE: Duration = Duration::from_millis(800);
+
+impl CoreShared {
+    async fn look(&self) {
+        let (status, tools) = (self.handle.status().await, self.handle.tools().await);
+        let view = View { status: Arc::new(status), offer: Arc::new(Offer::of(&tools)) };
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
+        self.seen.send_modify(|seen| *seen = seen.wrapping_add(1));
+    }
+}
+
+/// The task that looks after a gateway.
+struct Keeper {
+    shared: Arc<CoreShared>,
+    gateway: GatewayConfig,
+    search_above: usize,
+}
+
+impl Keeper {
+    async fn run(mut self, end: CancellationToken, over: CancellationToken) {
+        // Whoever waits for the end learns of it also where this task is aborted.
+        let _over = over.drop_guard();
+        let shared = Arc::clone(&self.shared);
+        let receiving = async {
+            if let Some(calls) = &shared.calls {
+                calls.receive().await;
+            }
+            // All that remains is the end.
+            std::future::pending::<()>().await;
+        };
+        let looking = async {
+            let mut changes = shared.handle.changes();
+            while changes.changed().await.is_ok() {
+                self.look().await;
+            }
+        };
+        let ending = async {
+            end.cancelled().await;
+            if timeout(END, shared.handle.shutdown()).await.is_err() {
+                tracing::warn!("some servers did not end within {} s", END.as_secs());
+            }
+        };
+        tokio::select! {
+            () = ending => {}
+            ((), ()) = async { tokio::join!(receiving, looking) } => {}
+        }
+    }
+
+    async fn look(&mut self) {
+        self.shared.look().await;
+        let tools = self.shared.view.read().unwrap_or_else(PoisonError::into_inner).offer.all().len();
+        if tools > self.search_above && matches!(self.gateway.expose, Expose::All) {
+            self.gateway.expose = Expose::Search { pinned: Vec::new() };
+            self.shared.handle.reload(self.gateway.clone()).await;
+            self.shared.look().await;
+        }
+    }
+}
+
+/// 256 bits that nobody can guess.
+fn token() -> Result<Secret, getrandom::Error> {
+    use base64::Engine as _;
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)?;
+    Ok(Secret::new(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
+}
