@@ -75,6 +75,8 @@ pub struct ToolSession {
     pub(crate) shells: Shells,
     pub(crate) todos: Todos,
     pub(crate) outputs: Arc<Outputs>,
+    /// Held while a file is changed.
+    pub(crate) writing: tokio::sync::Mutex<()>,
     pub(crate) host: Option<Arc<dyn AskHost>>,
     pub(crate) sight: Option<Sight>,
 }
@@ -95,6 +97,7 @@ impl ToolSession {
             shells: Shells::default(),
             todos: Todos::default(),
             outputs: Arc::new(Outputs::new(&setup.temp)),
+            writing: tokio::sync::Mutex::default(),
             host,
             sight: None,
             setup,
