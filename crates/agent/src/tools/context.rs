@@ -123,7 +123,11 @@ impl ToolSession {
 
     /// What the model has to know of the folders and the sandbox.
     pub fn described(&self) -> String {
-        let folders = format!("The working folder is {}. Files may be read and written in {}.", self.setup.cwd.display(), self.roots.named());
+        let folders = format!(
+            "The working folder is {}. Files may be read and written in {}.",
+            self.setup.cwd.display(),
+            self.roots.named()
+        );
         match self.setup.sandbox.described() {
             Some(sandbox) => format!("{folders} {sandbox}"),
             None => folders,
@@ -175,7 +179,8 @@ impl ToolContext {
 
     /// The same for the entry of that name itself, whatever it links to.
     pub(crate) fn granted_entry(&self, path: &str) -> Result<Place, super::ToolOutput> {
-        let place = self.session.roots.entry(path).map_err(|message| super::arguments::fault("path", message))?;
+        let place =
+            self.session.roots.entry(path).map_err(|message| super::arguments::fault("path", message))?;
         self.check(place, true)
     }
 
