@@ -146,12 +146,7 @@ fn what_is_known_of_a_model_is_known_by_its_whole_name() {
     };
     let sonnet = facts("claude-sonnet-4-5-20250929", &Value::Null);
     assert_eq!((sonnet.images, sonnet.context), (true, Some(200_000)));
-    let usage = crate::event::Usage {
-        input: 1_000_000,
-        output: 100_000,
-        cache_read: 2_000_000,
-        ..Default::default()
-    };
+    let usage = Usage { input: 1_000_000, output: 100_000, cache_read: 2_000_000, ..Default::default() };
     assert!((sonnet.prices.unwrap().cost(&usage) - 5.1).abs() < 1e-9);
     for id in ["gpt-5-turbo-preview", "gpt-4.1-x", "claude-sonnet-4-5-fast"] {
         assert_eq!(facts(id, &Value::Null).prices, None, "{id}");
