@@ -1,6 +1,7 @@
 //! Owns models that are reached over the network: which one a choice names, its connections, made when they are first
 //! needed, and how often a request is sent again. It must not know how answers are written.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -71,7 +72,13 @@ impl RemoteModels {
 impl ModelSource for RemoteModels {
     fn open(&self, choice: &ModelChoice) -> Result<Arc<dyn Model>, AgentError> {
         let params = Params::of(choice)?;
-        let target = Target::of(&choice.id, &self.shared.access)?;
+        let access = match &params.base_url {
+            None => Cow::Borrowed(&self.shared.access),
+            Some(base_url) => {
+                Cow::Owned(ServiceAccess { base_url: Some(base_url.clone()), ..self.shared.access.clone() })
+            }
+        };
+        let target = Target::of(&choice.id, &access)?;
         let known = ModelFacts::of(&target.model, target.service.images, target.official);
         let facts = params.facts(known);
         let remote =
