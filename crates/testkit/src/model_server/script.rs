@@ -236,8 +236,8 @@ impl ModelReply {
             "thinking" => self.thinking = text_pieces(value)?,
             "text" => self.text = text_pieces(value)?,
             "calls" => {
-                self.calls =;
-                    value.as_array().context("no list")?.iter().map(Call::of).collect::<Result<_>>()?
+                self.calls =
+                    value.as_array().context("no list")?.iter().map(Call::of).collect::<Result<_>>()?;
             }
             "refusal" => self.refusal = Some(text()?),
             "stop" => self.stop = Some(text()?),
