@@ -10,6 +10,7 @@ use genai::resolver::{AuthData, Endpoint};
 use genai::{Headers, ModelIden, ServiceTarget};
 use reqwest::redirect;
 use tokio_util::sync::CancellationToken;
+use toolway_secret::Secret;
 use toolway_transport::Roots;
 
 use super::params::Params;
@@ -18,7 +19,7 @@ use super::service::{ServiceAccess, Target, Wire};
 use super::stream::RemoteStream;
 use super::{Model, ModelFacts, ModelRequest, ModelSource, ModelStream};
 use crate::error::AgentError;
-use crate::options::ModelChoice;
+use crate::options::{Machine, ModelChoice, Retries};
 
 const CONNECT: Duration = Duration::from_secs(20);
 const MESSAGES_VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
@@ -62,6 +63,16 @@ struct Shared {
 }
 
 impl RemoteModels {
+    /// Models as an agent on this machine has them: with its key, or those of its environment.
+    pub(crate) fn of(machine: &Machine, api_key: Option<Secret>, retries: Retries) -> Self {
+        let variables = machine.environment().vars.clone();
+        let patience = match retries {
+            Retries::On => Patience::default(),
+            Retries::Off => Patience { attempts: 1, ..Patience::default() },
+        };
+        Self::new(ServiceAccess { api_key, base_url: None, variables }, patience)
+    }
+
     /// Models that are reached with that. Nothing is looked at yet.
     pub(crate) fn new(access: ServiceAccess, patience: Patience) -> Self {
         let shared = Shared { access, patience, plain: OnceLock::new(), secure: OnceLock::new() };
