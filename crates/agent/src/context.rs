@@ -1,14 +1,26 @@
 //! Owns what the files of the chosen sources tell an agent: rules, skills, subagents. It writes no prompt.
 
-use std::path::PathBuf;
+mod front_matter;
+mod load;
+mod rules;
+mod skills;
+mod subagents;
+mod walk;
 
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use ignore::gitignore::GitignoreBuilder;
 use toolway_bridge::Skill;
 use toolway_config::Problem;
 
 /// All texts and definitions of the chosen sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContextSources {
-    /// Rules, those that stand higher last.
+    /// Rules: the user's, those of plugins, then the project's from its top to the agent's folder, so that the nearest
+    /// stand last.
     pub rules: Vec<RuleText>,
     /// Skills; of two with one name the first counts. For [`toolway_bridge::SkillList::load`].
     pub skills: Vec<Skill>,
@@ -16,15 +28,19 @@ pub struct ContextSources {
     pub subagents: Vec<SubagentFile>,
     /// What could not be used, with file and place.
     pub diagnostics: Vec<Problem>,
+    /// The project's top, if the project was chosen.
+    project: Option<PathBuf>,
 }
 
 /// A text that tells the model how to work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleText {
-    /// Its name: the file's name without its ending.
+    /// Its name: the file's name without its ending; `AGENTS.md` for those.
     pub name: String,
     /// The file.
     pub path: PathBuf,
+    /// The folder that its patterns are about.
+    pub base: PathBuf,
     /// What it is about.
     pub description: Option<String>,
     /// When it holds.
@@ -45,6 +61,23 @@ pub enum RuleUse {
     Described,
     /// When the user names it.
     Named,
+}
+
+impl RuleText {
+    /// Whether it is for this file: one of its patterns fits. A pattern without `/` is about names in every folder.
+    pub fn fits(&self, file: &Path) -> bool {
+        let RuleUse::Files(patterns) = &self.when else { return false };
+        if !file.starts_with(&self.base) {
+            return false;
+        }
+        let mut builder = GitignoreBuilder::new(&self.base);
+        for pattern in patterns {
+            if let Err(error) = builder.add_line(None, pattern) {
+                tracing::debug!(%error, "a pattern of a rule fits nothing");
+            }
+        }
+        builder.build().is_ok_and(|patterns| patterns.matched_path_or_any_parents(file, false).is_ignore())
+    }
 }
 
 /// A subagent that a file defines.

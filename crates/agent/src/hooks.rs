@@ -19,8 +19,6 @@ use regex::Regex;
 use toolway_bridge::{RawJson, Scrubber};
 use toolway_config::Problem;
 
-pub(crate) use sequence::{Afterwards, Beforehand};
-
 /// Whose call a hook is told about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HookFacts {

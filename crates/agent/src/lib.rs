@@ -46,7 +46,7 @@ pub use options::{
     AcpOptions, AgentDefinition, AgentOptions, CloudEnv, CloudOptions, CloudRepo, CloudSend, EngineChoice,
     GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
-    SubagentServers, TOOL_NAMES, Trust, offers, offers_mcp,
+    SubagentServers, TOOL_NAMES, Trust, cloud_servers, offers, offers_mcp,
 };
 pub use run::{
     Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,
@@ -55,7 +55,7 @@ pub use run::{
 pub use runtime::{Artifact, ReloadReport, Runtime, UsageReport};
 pub use store::{
     AgentChange, AgentRecord, Begin, Begun, Claim, Cursor, EventRecord, Kept, Page, Presence, RunChange,
-    RunRecord, Store, StoreChoice, Writes,
+    RunRecord, Store, StoreChoice, Writes, memory_store,
 };
 pub use hooks::{HookFacts, Hooks, McpServerUse};
 pub use policy::{

@@ -264,6 +264,9 @@ fn stream(
         place.as_ref().map(|place| place.among(answer.events.len(), answer.tail))
     };
     let (cut, stall, malformed) = (at(&reply.cut), at(&reply.stall), at(&reply.malformed));
+    let piece = reply.text.last().map(|piece| Value::from(piece.as_str()).to_string()).unwrap_or_default();
+    let repeated = answer.events.iter().position(|event| event.contains(&piece)).unwrap_or_default();
+    let endless = reply.endless.then_some(repeated);
     for place in 0..=answer.events.len() {
         if malformed == Some(place) {
             connection.write_all(chunk("data: {\"choices\": [oops\n\n").as_bytes())?;
@@ -280,8 +283,8 @@ fn stream(
             connection.read_to_end(&mut rest)?;
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
-        if reply.endless && place == answer.tail {
-            let event = answer.events.get(place.saturating_sub(1)).cloned().unwrap_or_default();
+        if endless == Some(place) {
+            let event = answer.events.get(place).cloned().unwrap_or_default();
             loop {
                 connection.write_all(chunk(&event).as_bytes())?;
                 std::thread::park_timeout(Duration::from_millis(1));

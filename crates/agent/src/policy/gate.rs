@@ -35,6 +35,17 @@ pub struct ToolUse<'a> {
     pub facts: &'a HookFacts,
 }
 
+impl fmt::Debug for ToolUse<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call_id, tool, server, .. } = self;
+        f.debug_struct("ToolUse")
+            .field("call_id", call_id)
+            .field("tool", tool)
+            .field("server", server)
+            .finish()
+    }
+}
+
 /// Whether a call is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
@@ -73,6 +84,15 @@ pub struct GateOptions {
     pub roots: Vec<PathBuf>,
 }
 
+impl fmt::Debug for GateOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mode, rules, hooks, cwd, roots, .. } = self;
+        let mut shown = f.debug_struct("GateOptions");
+        shown.field("mode", mode).field("rules", rules).field("hooks", hooks).field("cwd", cwd);
+        shown.field("roots", roots).finish_non_exhaustive()
+    }
+}
+
 /// What stands between a model and its tools. One for each agent's handle; clones are the same gate.
 #[derive(Clone)]
 pub struct Gate {
@@ -98,6 +118,7 @@ impl fmt::Debug for Gate {
 }
 
 /// What rules say about a whole call.
+#[derive(Debug)]
 enum Ruled {
     Free,
     Refused(String),

@@ -17,7 +17,7 @@ const ALIASES: [(&str, &[&str]); 12] = [
     ("replaceAll", &["replace_all"]),
     ("content", &["contents", "text"]),
     ("pattern", &["query", "regex", "glob_pattern"]),
-    ("timeoutMs", &["timeout_ms", "timeout"]),
+    ("timeoutMs", &["timeout_ms"]),
     ("ignoreCase", &["case_insensitive", "-i", "ignore_case"]),
     ("outputMode", &["output_mode", "mode"]),
     ("cwd", &["workdir", "working_directory", "workingDirectory"]),
@@ -65,6 +65,13 @@ impl Arguments {
             Value::Object(members) => Ok(Self { members }),
             other => Self::parse(&other.to_string()),
         }
+    }
+
+    /// The same with another text for one member.
+    pub(crate) fn with(&self, name: &str, text: &str) -> Self {
+        let mut members = self.members.clone();
+        members.insert(name.to_owned(), Value::String(text.to_owned()));
+        Self { members }
     }
 
     /// Refuses members that the tool does not have, so that none is ignored in silence. `null` counts as absent.

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use toolway_guard::Guard;
+use toolway_bridge::RawJson;
 
 use super::files::ReadFiles;
+use super::outputs::Outputs;
 use super::paths::{Place, Roots};
-use super::shells::Shells;
+use super::shells::{Listener, Shells};
 use super::todos::Todos;
 use crate::engine::{BoxFuture, RunSink};
-use crate::event::Delta;
 use crate::policy::Action;
 use crate::sandbox::Sandbox;
 
@@ -40,8 +40,6 @@ pub struct ToolSetup {
     pub supervise: Option<PathBuf>,
     /// Pages on this machine and in private networks may be read too.
     pub fetch_private: bool,
-    /// Saves results that are too large.
-    pub guard: Option<Arc<Guard>>,
     /// How long a command may take that names no time.
     pub shell_timeout: Duration,
     /// How long a command may ask for.
@@ -60,7 +58,6 @@ impl ToolSetup {
             sandbox: Sandbox::none(),
             supervise: None,
             fetch_private: false,
-            guard: None,
             shell_timeout: Duration::from_secs(120),
             shell_timeout_cap: Duration::from_secs(3600),
         }
@@ -77,6 +74,9 @@ pub struct ToolSession {
     pub(crate) files: ReadFiles,
     pub(crate) shells: Shells,
     pub(crate) todos: Todos,
+    pub(crate) outputs: Arc<Outputs>,
+    /// Held while a file is changed.
+    pub(crate) writing: tokio::sync::Mutex<()>,
     pub(crate) host: Option<Arc<dyn AskHost>>,
     pub(crate) sight: Option<Sight>,
 }
@@ -96,6 +96,8 @@ impl ToolSession {
             files: ReadFiles::default(),
             shells: Shells::default(),
             todos: Todos::default(),
+            outputs: Arc::new(Outputs::new(&setup.temp)),
+            writing: tokio::sync::Mutex::default(),
             host,
             sight: None,
             setup,
@@ -107,6 +109,25 @@ impl ToolSession {
     pub fn with_sight(mut self, may_read: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
         self.sight = Some(Arc::new(may_read));
         self
+    }
+
+    /// The list of what is to do, to be kept with the conversation.
+    pub fn todos(&self) -> RawJson {
+        self.todos.snapshot()
+    }
+
+    /// The list of what is to do, as it was kept.
+    pub fn restore_todos(&self, kept: &RawJson) {
+        self.todos.restore(kept);
+    }
+
+    /// What the model has to know of the folders and the sandbox.
+    pub fn described(&self) -> String {
+        let folders = format!("The working folder is {}. Files may be read and written in {}.", self.setup.cwd.display(), self.roots.named());
+        match self.setup.sandbox.described() {
+            Some(sandbox) => format!("{folders} {sandbox}"),
+            None => folders,
+        }
     }
 
     /// Ends every command that still runs, and what it started. The second time nothing.
@@ -142,10 +163,9 @@ impl ToolContext {
         Self { session, call_id: call_id.into(), sink: None, cancel, granted: Vec::new() }
     }
 
-    pub(crate) async fn tell(&self, delta: Delta) {
-        if let Some(sink) = &self.sink {
-            sink.delta(delta).await;
-        }
+    /// Whoever is told of output while it comes.
+    pub(crate) fn listener(&self) -> Listener {
+        self.sink.as_ref().map(|sink| (Arc::clone(sink), self.call_id.clone()))
     }
 
     /// Where a path of the model's leads.
@@ -153,9 +173,18 @@ impl ToolContext {
         self.session.roots.place(path).map_err(|message| super::arguments::fault("path", message))
     }
 
+    /// The same for the entry of that name itself, whatever it links to.
+    pub(crate) fn granted_entry(&self, path: &str) -> Result<Place, super::ToolOutput> {
+        let place = self.session.roots.entry(path).map_err(|message| super::arguments::fault("path", message))?;
+        self.check(place, true)
+    }
+
     /// The same, for doing it: what lies outside must be what was allowed.
     pub(crate) fn granted(&self, path: &str, write: bool) -> Result<Place, super::ToolOutput> {
-        let place = self.place(path)?;
+        self.check(self.place(path)?, write)
+    }
+
+    fn check(&self, place: Place, write: bool) -> Result<Place, super::ToolOutput> {
         let action = if write { place.write() } else { place.read() };
         if place.outside && !self.granted.contains(&action) {
             return Err(super::ToolOutput::error(format!(

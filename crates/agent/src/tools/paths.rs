@@ -64,14 +64,31 @@ impl Roots {
 
     /// Where a path leads that a model wrote.
     pub(crate) fn place(&self, path: &str) -> Result<Place, String> {
+        let shown = self.shown(path)?;
+        let real = resolve(&shown).map_err(|error| format!("{} cannot be followed: {error}", shown.display()))?;
+        Ok(self.at(&shown, real))
+    }
+
+    /// The same for the entry itself: where it is a link, the link.
+    pub(crate) fn entry(&self, path: &str) -> Result<Place, String> {
+        let shown = self.shown(path)?;
+        let (Some(folder), Some(name)) = (shown.parent(), shown.file_name()) else {
+            return Err(format!("{} names no entry of a folder", shown.display()));
+        };
+        let folder = resolve(folder).map_err(|error| format!("{} cannot be followed: {error}", shown.display()))?;
+        Ok(self.at(&shown, folder.join(name)))
+    }
+
+    fn shown(&self, path: &str) -> Result<PathBuf, String> {
         if path.contains('\0') {
             return Err("a path cannot hold a zero byte".to_owned());
         }
-        let path = path.strip_prefix("file://").unwrap_or(path);
-        let shown = self.cwd.join(path);
-        let real = resolve(&shown).map_err(|error| format!("{} cannot be followed: {error}", shown.display()))?;
+        Ok(self.cwd.join(path.strip_prefix("file://").unwrap_or(path)))
+    }
+
+    fn at(&self, shown: &Path, real: PathBuf) -> Place {
         let outside = !self.folders.iter().any(|folder| real.starts_with(folder));
-        Ok(Place { shown: tidy(&shown), real, outside })
+        Place { shown: tidy(shown), real, outside }
     }
 
     /// A path as short as it can be said: relative to the working folder where it lies in it.
@@ -120,7 +137,77 @@ fn parts(path: &Path) -> Vec<OsString> {
     path.components().rev().map(|part| part.as_os_str().to_owned()).collect()
 }
 
-/// Without `.`; `..` only where it cannot matter.
+/// Without `.`.
 fn tidy(path: &Path) -> PathBuf {
     path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roots() -> (tempfile::TempDir, Roots) {
+        let folder = tempfile::tempdir().unwrap();
+        let base = resolve(folder.path()).unwrap();
+        for name in ["work/src", "other", "temp"] {
+            fs::create_dir_all(base.join(name)).unwrap();
+        }
+        fs::write(base.join("other/secret"), "s").unwrap();
+        let roots = Roots::new(&base.join("work"), &[], &base.join("temp"));
+        (folder, roots)
+    }
+
+    #[test]
+    fn paths_are_inside_or_outside_wherever_they_seem_to_be() {
+        let (folder, roots) = roots();
+        let base = resolve(folder.path()).unwrap();
+        let table = [
+            ("src/a.rs", "work/src/a.rs", false),
+            ("./src/../b", "work/b", false),
+            (".", "work", false),
+            ("new/../../other/secret", "other/secret", true),
+            ("../other/secret", "other/secret", true),
+            ("../work/x", "work/x", false),
+            ("../temp/t", "temp/t", false),
+            ("../workshop", "workshop", true),
+        ];
+        for (path, real, outside) in table {
+            let place = roots.place(path).unwrap();
+            assert_eq!((place.real, place.outside), (base.join(real), outside), "{path}");
+        }
+        let place = roots.place("/etc/../etc/passwd").unwrap();
+        assert_eq!((place.real, place.outside), ("/etc/passwd".into(), true));
+        assert!(roots.place("a\0b").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_lead_where_they_lead() {
+        use std::os::unix::fs::symlink;
+        let (folder, roots) = roots();
+        let base = resolve(folder.path()).unwrap();
+        symlink("../other", base.join("work/link")).unwrap();
+        symlink("../other/not-yet", base.join("work/dangling")).unwrap();
+        symlink("loop", base.join("work/loop")).unwrap();
+        symlink(base.join("work/src"), base.join("other/back")).unwrap();
+        assert_eq!(roots.place("link/secret").unwrap().real, base.join("other/secret"));
+        assert!(roots.place("link/secret").unwrap().outside);
+        assert!(roots.place("dangling").unwrap().outside);
+        // `..` after a link is the parent of where it leads.
+        assert_eq!(roots.place("link/../temp").unwrap().real, base.join("temp"));
+        assert!(!roots.place("link/back/a").unwrap().outside);
+        assert!(roots.place("loop").unwrap_err().contains("too many symbolic links"));
+        let entry = roots.entry("link").unwrap();
+        assert_eq!((entry.real, entry.outside), (base.join("work/link"), false));
+        assert!(roots.entry("link/secret").unwrap().outside);
+    }
+
+    #[test]
+    fn paths_are_said_as_short_as_they_can_be() {
+        let (folder, roots) = roots();
+        let base = resolve(folder.path()).unwrap();
+        assert_eq!(roots.short(&base.join("work/src/a")), "src/a");
+        assert_eq!(roots.short(&base.join("work")), ".");
+        assert_eq!(roots.short(Path::new("/etc/x")), "/etc/x");
+    }
 }

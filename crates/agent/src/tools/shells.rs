@@ -12,8 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::task::JoinSet;
 
-pub(crate) use kept::{Kept, Look};
-pub(crate) use process::{CommandSpec, RunningCommand};
+pub(crate) use process::{CommandSpec, Listener, RunningCommand};
 
 /// Commands of one agent that run at a time.
 const MOST_RUNNING: usize = 16;

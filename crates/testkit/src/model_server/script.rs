@@ -36,8 +36,8 @@ use super::asked::Asked;
 /// - `status` other than 200, with `error` (a text), `code`, and `retryAfter` (the header). `headers`: an object.
 /// - `cut`: the connection breaks: at the `start`, in the `middle`, at the `end` (all but the mark of the end), or after
 ///   that many events; with `clean` it ends as if all were well. `stall`: nothing more comes. `malformed`: an event that
-///   is no JSON. `failed`: a text, which is told as a failure in the stream, at its middle. `endless`: the last event
-///   before the end again and again.
+///   is no JSON. `failed`: a text, which is told as a failure in the stream, at its middle. `endless`: the last
+///   piece of the text again and again.
 /// - `wait`: milliseconds before the answer; `pause`: before each event.
 /// - `capture`: `{name: {after, until}}`: a part of what was asked last, which stands for `${name}` in texts and arguments.
 #[derive(Debug, Clone, Default)]

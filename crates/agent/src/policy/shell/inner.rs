@@ -48,6 +48,8 @@ const WRAPPERS: &[&str] = &[
 ];
 /// No more scripts inside of one.
 const MOST: usize = 200;
+/// The most words of an inner command that are looked at.
+const WORDS: usize = 128;
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh"];
 /// Behind these `find` and its kin run a command.
 const EXEC: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
@@ -129,7 +131,12 @@ fn candidate(words: &[Word], fed: bool, inner: &mut Vec<Script>) {
     if words.is_empty() || inner.len() >= MOST {
         return;
     }
-    let command = Command { words: words.to_vec(), assigns: false, fed };
+    let mut words = words.to_vec();
+    if words.len() > WORDS {
+        words.truncate(WORDS);
+        words.push(Word::default());
+    }
+    let command = Command { words, assigns: false, fed };
     inner.push(Script { commands: vec![command], ..Script::default() });
 }
 

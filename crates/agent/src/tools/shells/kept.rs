@@ -4,19 +4,22 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::tools::outputs::Outputs;
 
 /// Bytes of the beginning that are shown.
 const HEAD: usize = 10_000;
 /// Bytes of the end that are shown.
 const TAIL: usize = 20_000;
 /// Bytes of a command that are saved.
-pub(crate) const MOST_SAVED: u64 = 51_380_224;
+const MOST_SAVED: u64 = 51_380_224;
 
 /// What came out of a command.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    folder: PathBuf,
+    outputs: Arc<Outputs>,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     /// Bytes since the last look.
@@ -45,10 +48,10 @@ pub(crate) struct Look {
 }
 
 impl Kept {
-    /// Files go into this folder, which is made when it is needed.
-    pub(crate) fn new(folder: PathBuf) -> Self {
+    /// Nothing yet; what is long goes to a file of `outputs`.
+    pub(crate) fn new(outputs: Arc<Outputs>) -> Self {
         Self {
-            folder,
+            outputs,
             head: Vec::new(),
             tail: VecDeque::new(),
             fresh: 0,
@@ -81,7 +84,7 @@ impl Kept {
                 return;
             }
             let first = std::mem::take(&mut self.first);
-            match new_file(&self.folder) {
+            match self.outputs.file() {
                 Ok(file) => {
                     self.file = Some(file);
                     self.write(&first);
@@ -138,15 +141,6 @@ impl Kept {
     }
 }
 
-fn new_file(folder: &Path) -> std::io::Result<(File, PathBuf)> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)?;
-    let made = tempfile::Builder::new().prefix("output-").suffix(".txt").tempfile_in(folder)?;
-    made.keep().map_err(|error| error.error)
-}
-
 /// Without a character that is cut at the end.
 fn upto_line(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
@@ -168,19 +162,19 @@ mod tests {
     #[test]
     fn short_output_is_whole_and_makes_no_file() {
         let folder = tempfile::tempdir().unwrap();
-        let mut kept = Kept::new(folder.path().join("out"));
+        let mut kept = Kept::new(Arc::new(Outputs::new(folder.path())));
         kept.push("grü".as_bytes());
         kept.push(b"n\n");
         let look = kept.look();
         assert_eq!(look, Look { text: "grün\n".to_owned(), left_out: 0, saved: None, total: 6 });
         assert_eq!(kept.look().text, "");
-        assert!(!folder.path().join("out").exists());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn long_output_keeps_both_ends_and_the_whole_is_in_a_private_file() {
+    fn long_output_keeps_both_ends_and_the_whole_is_in_a_file() {
         let folder = tempfile::tempdir().unwrap();
-        let mut kept = Kept::new(folder.path().join("out"));
+        let mut kept = Kept::new(Arc::new(Outputs::new(folder.path())));
         let mut whole = Vec::new();
         for number in 0..20_000 {
             let line = format!("lïne {number}\n");
@@ -195,11 +189,6 @@ mod tests {
         assert!(look.text.contains(&format!("{} of {} bytes are left out", look.left_out, whole.len())));
         let saved = look.saved.unwrap();
         assert_eq!(std::fs::read(&saved).unwrap(), whole);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            assert_eq!(std::fs::metadata(&saved).unwrap().permissions().mode() & 0o777, 0o600);
-        }
         kept.push(b"more");
         assert_eq!(kept.look().text, "more");
         assert!(std::fs::read(&saved).unwrap().ends_with(b"more"));
@@ -208,7 +197,7 @@ mod tests {
     #[test]
     fn memory_and_file_are_bounded_and_the_loss_is_said() {
         let folder = tempfile::tempdir().unwrap();
-        let mut kept = Kept::new(folder.path().to_owned());
+        let mut kept = Kept::new(Arc::new(Outputs::new(folder.path())));
         let block = vec![b'x'; 1 << 20];
         for _ in 0..60 {
             kept.push(&block);
@@ -225,7 +214,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, b"").unwrap();
-        let mut kept = Kept::new(file);
+        let mut kept = Kept::new(Arc::new(Outputs::new(&file)));
         kept.push(&vec![b'y'; HEAD + TAIL + 1]);
         let look = kept.look();
         assert_eq!(look.saved, None);

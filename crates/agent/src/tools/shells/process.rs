@@ -19,6 +19,7 @@ use super::pipes::{self, Input, Piece};
 use crate::engine::RunSink;
 use crate::event::Delta;
 use crate::sandbox::Sandbox;
+use crate::tools::outputs::Outputs;
 
 /// The variable that marks everything that came of a command.
 pub(super) const MARK: &str = "TOOLWAY_COMMAND";
@@ -30,7 +31,6 @@ const DRAIN: Duration = Duration::from_secs(1);
 const MARGIN: Duration = Duration::from_millis(700);
 
 /// What is started, and how.
-#[derive(Debug)]
 pub(crate) struct CommandSpec {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
@@ -41,7 +41,11 @@ pub(crate) struct CommandSpec {
     /// Its input stays open.
     pub(crate) stdin: bool,
     /// Where long output goes.
-    pub(crate) outputs: PathBuf,
+    pub(crate) outputs: Arc<Outputs>,
+    /// Who is told of output while it comes.
+    pub(crate) listener: Listener,
+    /// The command line, for people.
+    pub(crate) line: String,
 }
 
 /// How far a command is.
@@ -51,10 +55,12 @@ pub(crate) struct Progress {
     pub(crate) bytes: u64,
     /// How it ended; everything that it wrote is there.
     pub(crate) exit: Option<Exit>,
+    /// When.
+    pub(crate) ended: Option<Instant>,
 }
 
 /// Whoever listens to a command while it runs.
-type Listener = Option<(Arc<dyn RunSink>, String)>;
+pub(crate) type Listener = Option<(Arc<dyn RunSink>, String)>;
 
 /// What the thread and the tasks share.
 struct Shared {
@@ -65,11 +71,11 @@ struct Shared {
 
 /// A command that was started.
 pub(crate) struct RunningCommand {
-    child: Arc<Child>,
-    mark: String,
+    owned: Owned,
     input: tokio::sync::Mutex<Option<Input>>,
     shared: Arc<Shared>,
     progress: watch::Receiver<Progress>,
+    line: String,
     started: Instant,
     _tasks: JoinSet<()>,
 }
@@ -80,8 +86,20 @@ impl std::fmt::Debug for RunningCommand {
     }
 }
 
-struct Started {
+/// Whoever has it has the process: when it goes, that is ended by force.
+struct Owned {
     child: Arc<Child>,
+    mark: String,
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        kill(&self.child, &self.mark);
+    }
+}
+
+struct Started {
+    owned: Owned,
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
     stderr: ChildStderr,
@@ -92,29 +110,29 @@ impl RunningCommand {
     pub(super) async fn start(spec: CommandSpec) -> Result<Self, String> {
         let mark = uuid::Uuid::new_v4().simple().to_string();
         let shared = Arc::new(Shared {
-            kept: Mutex::new(Kept::new(spec.outputs.clone())),
-            listener: Mutex::new(None),
+            kept: Mutex::new(Kept::new(Arc::clone(&spec.outputs))),
+            listener: Mutex::new(spec.listener.clone()),
             left: AtomicUsize::new(0),
         });
         let (started, is_started) = oneshot::channel();
         let (ended, is_ended) = oneshot::channel();
-        let keep_input = spec.stdin;
+        let (keep_input, line) = (spec.stdin, spec.line.clone());
         let thread = {
-            let (mark, shared) = (mark.clone(), Arc::clone(&shared));
+            let shared = Arc::clone(&shared);
             move || run(spec, &mark, &shared, started, ended)
         };
         std::thread::Builder::new()
             .name("command".to_owned())
             .spawn(thread)
             .map_err(|error| format!("no thread could be started for it: {error}"))?;
-        let Started { child, stdin, stdout, stderr } =
+        let Started { owned, stdin, stdout, stderr } =
             is_started.await.map_err(|_| "the thread that starts it broke off".to_owned())??;
         let input = stdin.filter(|_| keep_input).map(Input::new).transpose().map_err(|error| error.to_string())?;
         let (pieces, mut tasks) = pipes::read(stdout, stderr).map_err(|error| error.to_string())?;
         let (tell, progress) = watch::channel(Progress::default());
         tasks.spawn(collect(pieces, is_ended, Arc::clone(&shared), tell));
         let input = tokio::sync::Mutex::new(input);
-        Ok(Self { child, mark, input, shared, progress, started: Instant::now(), _tasks: tasks })
+        Ok(Self { owned, input, shared, progress, line, started: Instant::now(), _tasks: tasks })
     }
 
     /// How it ended, if it has.
@@ -122,9 +140,14 @@ impl RunningCommand {
         self.progress.borrow().exit
     }
 
-    /// When it was started.
-    pub(crate) fn started(&self) -> Instant {
-        self.started
+    /// The command line.
+    pub(crate) fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// How long it runs, or ran.
+    pub(crate) fn took(&self) -> Duration {
+        self.progress.borrow().ended.unwrap_or_else(Instant::now).saturating_duration_since(self.started)
     }
 
     /// Processes that it left behind and that were ended.
@@ -137,7 +160,7 @@ impl RunningCommand {
         lock(&self.shared.kept).look()
     }
 
-    /// From now on `listener` is told of output while it comes.
+    /// From now on `listener` is told of output while it comes, and nobody else.
     pub(crate) fn listen(&self, listener: Listener) {
         *lock(&self.shared.listener) = listener;
     }
@@ -185,11 +208,11 @@ impl RunningCommand {
         if self.exit().is_some() {
             return;
         }
-        self.child.terminate();
+        self.owned.child.terminate();
         if timeout(GRACE + MARGIN, self.ended()).await.is_ok() {
             return;
         }
-        let (child, mark) = (Arc::clone(&self.child), self.mark.clone());
+        let (child, mark) = (Arc::clone(&self.owned.child), self.owned.mark.clone());
         let killing = tokio::task::spawn_blocking(move || kill(&child, &mark));
         // Also where it cannot be ended, which only the kernel can be the reason for, this ends.
         timeout(GRACE, killing).await.ok();
@@ -199,21 +222,16 @@ impl RunningCommand {
     /// Ends it and all that came of it by force, at once.
     pub(crate) fn kill_now(&self) {
         if self.exit().is_none() {
-            kill(&self.child, &self.mark);
+            kill(&self.owned.child, &self.owned.mark);
         }
     }
 }
 
-impl Drop for RunningCommand {
-    fn drop(&mut self) {
-        self.kill_now();
-    }
-}
-
 fn kill(child: &Child, mark: &str) {
-    if child.try_wait().is_none() {
-        child.kill_all();
+    if child.try_wait().is_some() {
+        return;
     }
+    child.kill_all();
     #[cfg(target_os = "linux")]
     super::leftovers::end(mark, Duration::ZERO);
     #[cfg(not(target_os = "linux"))]
@@ -231,7 +249,7 @@ fn run(
     let supervised = spec.supervise.is_some();
     let child = match start(spec, mark) {
         Ok(start) => {
-            let child = Arc::clone(&start.child);
+            let child = Arc::clone(&start.owned.child);
             // Nobody waits for it any more: it is dropped, and so ended.
             if started.send(Ok(start)).is_err() {
                 return;
@@ -261,7 +279,8 @@ fn start(spec: CommandSpec, mark: &str) -> Result<Started, String> {
     let mut child = Child::spawn(&config).map_err(|error| error.to_string())?;
     let (stdin, stdout, stderr) = (child.take_stdin(), child.take_stdout(), child.take_stderr());
     let (Some(stdout), Some(stderr)) = (stdout, stderr) else { return Err("it has no output".to_owned()) };
-    Ok(Started { child: Arc::new(child), stdin, stdout, stderr })
+    let owned = Owned { child: Arc::new(child), mark: mark.to_owned() };
+    Ok(Started { owned, stdin, stdout, stderr })
 }
 
 /// Waits until it has ended without collecting it, so that its number is still its group's, and ends that group.
@@ -329,7 +348,10 @@ async fn collect(
             () = sleep_until(deadline), if exit.is_some() => open = false,
         }
     }
-    tell.send_modify(|progress| progress.exit = exit);
+    tell.send_modify(|progress| {
+        progress.exit = exit;
+        progress.ended = Some(Instant::now());
+    });
 }
 
 /// Characters that came in two pieces, for each stream.
