@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::error::{AgentError, Fault};
 use crate::id::{AgentId, RunId};
 pub use crate::local::{AgentList, RunList};
-use crate::local::{LocalRuntime, Shelf};
+use crate::local::{LocalRuntime, Shelf, chosen_engine};
 use crate::options::{AgentOptions, ModelChoice, Place, Prompt, SendOptions};
 use crate::run::{Observed, Run, RunState};
 use crate::runtime::{Artifact, ReloadReport, Runtime, UsageReport};
@@ -28,7 +28,7 @@ impl Agent {
     /// # Errors
     /// [`AgentError::Configuration`] with all that is wrong with the options.
     pub fn create(options: AgentOptions) -> Result<Self, AgentError> {
-        let engine = engines::chosen(&options)?;
+        let engine = chosen_engine(&options)?;
         Self::create_on(options, engine)
     }
 
@@ -56,7 +56,7 @@ impl Agent {
     /// [`AgentError::AgentNotFound`]; [`AgentError::Configuration`] also where servers that it was made with are missing
     /// and the options require them.
     pub async fn resume(id: &AgentId, options: AgentOptions) -> Result<Self, AgentError> {
-        let engine = engines::chosen(&options)?;
+        let engine = chosen_engine(&options)?;
         Self::resume_on(id, options, engine).await
     }
 

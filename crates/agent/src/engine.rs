@@ -33,6 +33,11 @@ pub trait Engine: Send + Sync + 'static {
         true
     }
 
+    /// Called before each run: what is made or read when it is first needed. Gives what is wrong with files.
+    fn prepare(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     /// Reads again what it has of files: rules, hooks, skills. For the runs to come; gives what is wrong with them.
     fn reload(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>> {
         Box::pin(std::future::ready(Ok(Vec::new())))

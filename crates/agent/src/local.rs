@@ -2,6 +2,7 @@
 
 mod buffer;
 mod detached;
+mod engines;
 mod live;
 mod observe;
 mod shelf;
@@ -20,7 +21,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use shelf::{AgentList, RunList, Shelf};
+pub(crate) use engines::chosen as chosen_engine;
+pub use shelf::{AgentList, RunList};
+pub(crate) use shelf::Shelf;
 
 use self::live::Live;
 use self::task::Task;

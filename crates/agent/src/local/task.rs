@@ -69,6 +69,13 @@ impl Task {
                 return failed(&error);
             }
         };
+        match self.engine.prepare().await {
+            Ok(told) => self.notes.extend(told),
+            Err(error) => {
+                self.live.tell(EventKind::System(Box::new(self.init(Some(&servers)))), None);
+                return failed(&error);
+            }
+        }
         let cancel = self.live.cancel.clone();
         let is_ready = tokio::select! {
             () = servers.ready() => true,
