@@ -202,6 +202,7 @@ async fn statement_a37_other_servers_are_for_one_run() -> Result<()> {
     assert!(said.starts_with("other|") && said.contains("unknown tool"), "{said}");
     let run = agent.send("own__who", with(ServerChange::None)).await?;
     assert!(init(&run).await?.mcp_tools.is_empty());
+    self::said(&run).await?;
     assert_eq!(ask(&agent, "own__who", SendOptions::default()).await?, "own");
     agent.dispose().await;
     bench.leaks().check(DEADLINE)
