@@ -1,6 +1,7 @@
 //! Owns the way from options and files to the servers of a generation, and from entries of the configuration to the
 //! gateway's settings. The reading itself is the configuration's. It starts nothing.
 
+mod boxed;
 mod depth;
 mod plan;
 
@@ -72,6 +73,7 @@ pub(crate) struct Composer {
     sources: Vec<SettingSource>,
     trust: TrustMode,
     timeouts: Timeouts,
+    boxed: Option<boxed::Wish>,
     loader: Loader,
 }
 
@@ -83,11 +85,19 @@ impl Composer {
             Trust::Given => TrustMode::Given,
             Trust::Ask => TrustMode::Ask,
         };
+        let machine = options.work_machine();
+        let boxed = local.filter(|local| local.sandbox.enabled).map(|local| boxed::Wish {
+            folders: std::iter::once(machine.cwd().to_owned())
+                .chain(local.dirs.iter().map(|dir| machine.cwd().join(dir)))
+                .collect(),
+            sources: local.setting_sources.clone(),
+        });
         Self {
-            machine: options.work_machine(),
+            machine,
             sources: local.map(|local| local.setting_sources.clone()).unwrap_or_default(),
             trust,
             timeouts: timeouts(&local.map(|local| local.timeouts).unwrap_or_default()),
+            boxed,
             loader: Loader::default(),
         }
     }
@@ -99,6 +109,7 @@ impl Composer {
             sources: Vec::new(),
             trust: self.trust,
             timeouts: self.timeouts,
+            boxed: self.boxed.clone(),
             loader: Loader::default(),
         }
     }
@@ -123,10 +134,13 @@ impl Composer {
             team_document,
         };
         let mut loader = std::mem::take(&mut self.loader);
-        let (machine, timeouts) = (self.machine.clone(), self.timeouts);
+        let (machine, timeouts, boxed) = (self.machine.clone(), self.timeouts, self.boxed.clone());
         let work = tokio::task::spawn_blocking(move || {
             let resolved = loader.load(&options, machine.environment());
-            let entries = server_entries(&resolved, &machine, timeouts);
+            let mut entries = server_entries(&resolved, &machine, timeouts);
+            if let Some(boxed) = boxed {
+                boxed::put(&mut entries, &boxed, &machine);
+            }
             (loader, composed(&resolved, entries))
         });
         match work.await {

@@ -66,8 +66,15 @@ impl Setup {
         let (sandbox, review) = (self.local.sandbox.enabled, self.local.auto_review);
         let mode = PermissionMode::for_program(sandbox, review, has_allow_list, false);
         let roots = self.local.dirs.clone();
-        let gate =
-            Gate::new(GateOptions { mode, rules, approver: None, hooks, environment, cwd, roots: roots.clone() });
+        let gate = Gate::new(GateOptions {
+            mode,
+            rules,
+            approver: None,
+            hooks,
+            environment,
+            cwd,
+            roots: roots.clone(),
+        });
         let surroundings = AcpSurroundings {
             machine: self.machine.clone(),
             gate,
