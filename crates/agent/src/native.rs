@@ -35,8 +35,10 @@ pub(crate) struct NativeOptions {
     pub(crate) models: Arc<dyn ModelSource>,
     /// What it may use.
     pub(crate) capabilities: Capabilities,
-    /// What built-in tools keep; its guard saves what is too large.
+    /// What built-in tools keep.
     pub(crate) session: Arc<ToolSession>,
+    /// Saves what is too large; its saved results are listed under the agent's id.
+    pub(crate) guard: Option<Arc<Guard>>,
     /// In place of our words to the model.
     pub(crate) system_prompt: Option<String>,
     /// Subagents of the program.
@@ -67,15 +69,10 @@ struct NativeSetup {
     capabilities: Capabilities,
     registry: ToolRegistry,
     session: Arc<ToolSession>,
+    guard: Option<Arc<Guard>>,
     system_prompt: Option<String>,
     attempts: u32,
     plan_reads_only: bool,
-}
-
-impl NativeSetup {
-    fn guard(&self) -> Option<&Arc<Guard>> {
-        self.session.setup.guard.as_ref()
-    }
 }
 
 impl fmt::Debug for NativeEngine {
@@ -87,12 +84,28 @@ impl fmt::Debug for NativeEngine {
 impl NativeEngine {
     /// An engine. It does no I/O.
     pub(crate) fn new(options: NativeOptions, surroundings: Surroundings) -> Self {
-        let NativeOptions { models, capabilities, session, system_prompt, agents, retries, plan_reads_only } =
-            options;
+        let NativeOptions {
+            models,
+            capabilities,
+            session,
+            guard,
+            system_prompt,
+            agents,
+            retries,
+            plan_reads_only,
+        } = options;
         let attempts = if retries == Retries::On { turn_loop::ATTEMPTS } else { 1 };
         let registry = ToolRegistry::built_in(&capabilities);
-        let setup =
-            NativeSetup { models, capabilities, registry, session, system_prompt, attempts, plan_reads_only };
+        let setup = NativeSetup {
+            models,
+            capabilities,
+            registry,
+            session,
+            guard,
+            system_prompt,
+            attempts,
+            plan_reads_only,
+        };
         Self { setup: Arc::new(setup), agents, surroundings: Mutex::new(Arc::new(surroundings)) }
     }
 
@@ -192,7 +205,11 @@ fn resumed(turn: &EngineTurn) -> Result<Conversation, AgentError> {
 
 fn parts(prompt: Prompt) -> Vec<UserPart> {
     let Prompt { text, images } = prompt;
-    let images = images.into_iter().map(|image| UserPart::Image { mime_type: image.mime_type, data: image.data });
+    let images =
+        images.into_iter().map(|image| UserPart::Image { mime_type: image.mime_type, data: image.data });
     let text = (!text.is_empty() || images.len() == 0).then_some(UserPart::Text(text));
     text.into_iter().chain(images).collect()
 }
+
+#[cfg(test)]
+mod tests;

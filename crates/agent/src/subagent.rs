@@ -3,11 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolway_bridge::RawJson;
-
 use crate::context::SubagentFile;
 use crate::error::Fault;
-use crate::native::ToolSpec;
 use crate::options::{AgentDefinition, SubagentServers};
 
 /// The subagent that is always there.
@@ -45,11 +42,10 @@ impl Subagents {
             ..AgentDefinition::default()
         };
         let mut all = BTreeMap::new();
-        all.insert(GENERAL.to_owned(), Subagent {
-            name: GENERAL.to_owned(),
-            definition: general,
-            ..Subagent::default()
-        });
+        all.insert(
+            GENERAL.to_owned(),
+            Subagent { name: GENERAL.to_owned(), definition: general, ..Subagent::default() },
+        );
         let of_files = files.iter().rev().map(|file| Subagent {
             name: file.name.clone(),
             definition: AgentDefinition {
@@ -82,18 +78,24 @@ impl Subagents {
         })
     }
 
-    /// The tool that calls them.
-    pub(crate) fn spec(&self) -> ToolSpec {
+    /// What a model is told of the tool that calls them.
+    pub(crate) fn description(&self) -> String {
         let mut description = String::from(
             "Gives a task to a subagent, which works on it with a conversation of its own and answers once. Use it for work \
              that needs much reading and little telling, or for which there is a special one. It knows nothing of this \
              conversation: write into the prompt all it needs, and what it is to answer. There are:",
         );
         for subagent in self.0.values() {
-            description.push_str(&format!("\n- {}: {}", subagent.name, subagent.definition.description.trim()));
+            let (name, about) = (&subagent.name, subagent.definition.description.trim());
+            description.extend(["\n- ", name.as_str(), ": ", about]);
         }
+        description
+    }
+
+    /// The schema of its arguments.
+    pub(crate) fn schema(&self) -> serde_json::Value {
         let names: Vec<&String> = self.0.keys().collect();
-        let schema = serde_json::json!({
+        serde_json::json!({
             "type": "object",
             "properties": {
                 "agent": { "type": "string", "enum": names, "description": "Which one; without it: general" },
@@ -101,8 +103,7 @@ impl Subagents {
                 "prompt": { "type": "string", "description": "The whole task" },
             },
             "required": ["prompt"],
-        });
-        ToolSpec { name: TASK.to_owned(), description, schema: RawJson::of(&schema) }
+        })
     }
 }
 
@@ -166,15 +167,21 @@ mod tests {
     #[test]
     fn the_programs_own_stand_above_files_and_the_general_one_is_there() {
         let given = BTreeMap::from([("reader".to_owned(), definition(None))]);
-        let all = Subagents::new(&given, &[file("reader", "other"), file("writer", "first"), file("writer", "second")]);
+        let all = Subagents::new(
+            &given,
+            &[file("reader", "other"), file("writer", "first"), file("writer", "second")],
+        );
         assert_eq!(all.find(Some("Reader")).unwrap().prompt(), Some("Read."));
         assert_eq!(all.find(Some("reader")).unwrap().definition.model, None, "inherit is the parent's");
         assert_eq!(all.find(Some("writer")).unwrap().prompt(), Some("first"), "the first file counts");
         assert_eq!(all.find(None).unwrap().name, GENERAL);
-        assert_eq!(all.find(Some("x")).unwrap_err(), "There is no subagent \"x\". There are: general, reader, writer.");
-        let spec = all.spec();
-        assert!(spec.description.contains("- writer: of a file"));
-        assert!(spec.schema.text().contains(r#""enum":["general","reader","writer"]"#));
+        assert_eq!(
+            all.find(Some("x")).unwrap_err(),
+            "There is no subagent \"x\". There are: general, reader, writer."
+        );
+        assert!(all.description().contains("- writer: of a file"));
+        let schema = all.schema().to_string();
+        assert!(schema.contains(r#""enum":["general","reader","writer"]"#), "{schema}");
     }
 
     #[test]
@@ -187,10 +194,13 @@ mod tests {
             ("empty".to_owned(), AgentDefinition::default()),
         ]);
         let faults: Vec<String> = faults(&given, &servers).iter().map(ToString::to_string).collect();
-        assert_eq!(faults, [
-            "agents.bad.mcpServers.1: there is no server \"c\"; there is a, b",
-            "agents.empty.description: is empty: the model chooses subagents by it",
-            "agents.empty.prompt: is empty: it is what the subagent is told",
-        ]);
+        assert_eq!(
+            faults,
+            [
+                "agents.bad.mcpServers.1: there is no server \"c\"; there is a, b",
+                "agents.empty.description: is empty: the model chooses subagents by it",
+                "agents.empty.prompt: is empty: it is what the subagent is told",
+            ]
+        );
     }
 }

@@ -73,7 +73,9 @@ pub(super) fn droppable(conversation: &Conversation, units: u64) -> Vec<Droppabl
     let old = results.len().saturating_sub(RECENT);
     let mut found = Vec::new();
     let mut gained = 0u64;
-    for (place, result) in results.into_iter().take(old).flat_map(|(at, all)| all.iter().map(move |one| (at, one))) {
+    for (place, result) in
+        results.into_iter().take(old).flat_map(|(at, all)| all.iter().map(move |one| (at, one)))
+    {
         if gained >= units {
             break;
         }
@@ -122,9 +124,8 @@ pub(super) fn compaction(conversation: &Conversation, window: Window, units: u64
         }
     }
     // The user's words of this run stay as they are, if they are not a book.
-    let words: Vec<usize> = (prompt..until)
-        .filter(|place| marks.get(*place).is_some_and(|mark| is_users(mark)))
-        .collect();
+    let words: Vec<usize> =
+        (prompt..until).filter(|place| marks.get(*place).is_some_and(|mark| is_users(mark))).collect();
     let mut keep = Vec::new();
     let mut kept = 0u64;
     for place in words.into_iter().rev() {
@@ -134,7 +135,8 @@ pub(super) fn compaction(conversation: &Conversation, window: Window, units: u64
         }
     }
     let summed: Vec<usize> = (0..until).filter(|place| !keep.contains(place)).collect();
-    let is_only_a_summary = summed.iter().all(|place| marks.get(*place).is_some_and(|mark| mark.origin == Origin::Summary));
+    let is_only_a_summary =
+        summed.iter().all(|place| marks.get(*place).is_some_and(|mark| mark.origin == Origin::Summary));
     if summed.is_empty() || is_only_a_summary {
         return None;
     }
@@ -150,7 +152,8 @@ fn is_users(mark: &Mark) -> bool {
 fn transcript(conversation: &Conversation, places: &[usize], most: usize) -> String {
     let mut text = String::new();
     for place in places {
-        let (Some(message), Some(mark)) = (conversation.messages().get(*place), conversation.marks().get(*place))
+        let (Some(message), Some(mark)) =
+            (conversation.messages().get(*place), conversation.marks().get(*place))
         else {
             continue;
         };

@@ -20,17 +20,19 @@ use toolway_bridge::{RawJson, SkillList};
 use self::told::{cut_off, panicked};
 use super::context::Window;
 use super::conversation::Conversation;
-use super::model::{Model, ModelEvent, ModelRequest, ModelStream, UserPart};
+use super::model::{Model, ModelEvent, ModelRequest, ModelStream, ToolSpec, UserPart};
 use super::prompt::Words;
 use super::toolset::{Parts, Toolset};
-use super::turn_loop::{CallDone, Effect, Input, Offered, PlannedCall, Remedy, Resolve, Resolved, Shown, TurnLoop};
+use super::turn_loop::{
+    CallDone, Effect, Input, Offered, PlannedCall, Remedy, Resolve, Resolved, Shown, TurnLoop,
+};
 use super::{NativeSetup, Surroundings, estimate, guarded};
 use crate::engine::{RunSink, Steering, TurnEnd, TurnStop};
 use crate::error::AgentError;
 use crate::generation::{Generation, McpCall, McpTool};
 use crate::hooks::HookFacts;
 use crate::options::{Limits, Mode, ModelChoice};
-use crate::subagent::Subagents;
+use crate::subagent::{Subagents, TASK};
 use crate::tools::Capability;
 
 /// How long calls have to end once they were cancelled.
@@ -203,16 +205,25 @@ impl Driver {
             return;
         }
         let setup = &work.setup;
-        let has = |name: &str| work.tools.as_ref().is_none_or(|only| only.iter().any(|one| one.eq_ignore_ascii_case(name)));
+        let has = |name: &str| {
+            work.tools.as_ref().is_none_or(|only| only.iter().any(|one| one.eq_ignore_ascii_case(name)))
+        };
         let built_in = setup.registry.iter().filter(|tool| has(tool.name())).cloned().collect();
         let with_task = !work.is_subagent && setup.capabilities.has(Capability::Task);
-        let servers: Vec<McpTool> =
-            listed.iter().filter(|tool| has("mcp") || has(&tool.exposed) || tool.server.is_empty()).cloned().collect();
+        let servers: Vec<McpTool> = listed
+            .iter()
+            .filter(|tool| has("mcp") || has(&tool.exposed) || tool.server.is_empty())
+            .cloned()
+            .collect();
         let mut toolset = Toolset::new(Parts {
             plans: work.mode == Mode::Plan || work.reads_only,
             built_in,
-            task: with_task.then(|| work.subagents.spec()),
-            saved: setup.guard().and_then(|_| guarded::read_back_spec()),
+            task: with_task.then(|| ToolSpec {
+                name: TASK.to_owned(),
+                description: work.subagents.description(),
+                schema: RawJson::of(&work.subagents.schema()),
+            }),
+            saved: setup.guard.as_ref().and_then(|_| guarded::read_back_spec()),
             servers: &servers,
             plan_reads_only: setup.plan_reads_only || work.reads_only,
         });
@@ -328,7 +339,8 @@ impl Driver {
         self.stream = None;
         let remedy = if told::is_too_long(&error) {
             Remedy::Shorten
-        } else if self.has_begun && matches!(error, AgentError::Network { .. } | AgentError::RateLimit { .. }) {
+        } else if self.has_begun && matches!(error, AgentError::Network { .. } | AgentError::RateLimit { .. })
+        {
             Remedy::Again
         } else {
             Remedy::None
@@ -349,7 +361,8 @@ impl Driver {
             let (work, toolset) = (Arc::clone(&self.work), Arc::clone(&self.toolset));
             let (cancel, left) = (self.calls_cancel.clone(), left.clone());
             let id = call.id.clone();
-            let task = self.calls.spawn(async move { execute::call(work, toolset, call, left, cancel).await });
+            let task =
+                self.calls.spawn(async move { execute::call(work, toolset, call, left, cancel).await });
             self.running.insert(task.id(), id);
         }
     }
@@ -410,7 +423,8 @@ fn resolver(servers: &Arc<Generation>) -> Resolve {
 async fn system(work: &Work) -> String {
     let context = &work.surroundings.context;
     let skills = SkillList::load(context.skills.clone()).await;
-    let roots: Vec<PathBuf> = work.facts.roots.iter().filter(|root| **root != work.facts.cwd).cloned().collect();
+    let roots: Vec<PathBuf> =
+        work.facts.roots.iter().filter(|root| **root != work.facts.cwd).cloned().collect();
     let words = Words {
         given: work.words.as_deref(),
         is_subagent: work.is_subagent,

@@ -147,7 +147,9 @@ mod tests {
     fn the_users_words_stand_in_place_of_ours_and_facts_stay() {
         let context = ContextSources::default();
         let own = words(&context).text();
-        assert!(own.starts_with("You are an agent") && own.contains("- Folder: /w") && own.contains("1970-01-01"));
+        assert!(
+            own.starts_with("You are an agent") && own.contains("- Folder: /w") && own.contains("1970-01-01")
+        );
         let given = Words { given: Some("Speak like a pirate."), ..words(&context) }.text();
         assert!(given.starts_with("Speak like a pirate.\n\n# Where you are"), "{given}");
     }
@@ -172,7 +174,9 @@ mod tests {
         };
         let text = words(&context).text();
         assert!(text.contains("## always (/w/always.mdc)\ntext of always"));
-        assert!(text.contains("- /w/styled.mdc: for files that fit *.css\n- /w/described.mdc: about described"));
+        assert!(
+            text.contains("- /w/styled.mdc: for files that fit *.css\n- /w/described.mdc: about described")
+        );
         assert!(!text.contains("text of styled") && !text.contains("named.mdc"), "{text}");
     }
 

@@ -83,7 +83,9 @@ async fn built_in(work: &Work, tool: &dyn Tool, call: PlannedCall, cancel: &Canc
 
 /// The text of an answer, or what stands for it where it is too large.
 async fn fitted(work: &Work, tool: &str, output: &ToolOutput) -> String {
-    let Some(guard) = work.setup.guard().filter(|_| output.text.len() > 900) else { return output.text.clone() };
+    let Some(guard) = work.setup.guard.as_ref().filter(|_| output.text.len() > 900) else {
+        return output.text.clone();
+    };
     let (guard, tool, text) = (Arc::clone(guard), tool.to_owned(), output.text.clone());
     let (session, is_error) = (work.facts.conversation_id.clone(), output.is_error);
     let fitted = tokio::task::spawn_blocking(move || {
@@ -197,15 +199,12 @@ fn apply(after: After, content: &mut Vec<UserPart>, is_error: &mut bool, result:
 fn server_use(work: &Work, name: &str) -> McpServerUse {
     let report = work.servers.reports().into_iter().find(|report| report.name == name);
     let source = report.map(|report| report.source).unwrap_or_default();
-    let explicit = name == crate::custom_tools::CUSTOM_SERVER || !matches!(
-        source.as_str(),
-        "project" | "user" | "plugins" | "plugin" | "team" | "mdm"
-    );
+    let explicit = matches!(source.as_str(), "inline" | "per-send" | "custom" | "direct");
     McpServerUse { name: name.to_owned(), explicit, command: None, url: None }
 }
 
 async fn saved(work: &Work, call: PlannedCall) -> CallDone {
-    let Some(guard) = work.setup.guard() else {
+    let Some(guard) = &work.setup.guard else {
         return failed(call.id, "Nothing is saved here.");
     };
     let (guard, session) = (Arc::clone(guard), work.facts.conversation_id.clone());

@@ -57,11 +57,12 @@ impl Driver {
             return Ok(0);
         }
         let count = chosen.len();
-        let guard = self.work.setup.guard().cloned();
+        let guard = self.work.setup.guard.clone();
         let session = self.work.facts.conversation_id.clone();
         let saved = tokio::task::spawn_blocking(move || {
             let text = |one: &Droppable| {
-                let saved = guard.as_ref().and_then(|it| guarded::dropped(it, &one.name, &session, &one.text));
+                let saved =
+                    guard.as_ref().and_then(|it| guarded::dropped(it, &one.name, &session, &one.text));
                 saved.unwrap_or_else(|| {
                     let size = one.text.chars().count();
                     format!("[This old result of {size} characters was left out to make room. Call the tool again if you need it.]")
@@ -76,8 +77,12 @@ impl Driver {
         for (one, text) in saved {
             self.turn.conversation.replace_result(one.message, &one.call_id, text);
         }
-        let text = format!("{count} old results made room: they are saved, and the model can read them again");
-        self.work.sink.event(EventKind::Task { status: Some("context".to_owned()), text: Some(text) }).await?;
+        let text =
+            format!("{count} old results made room: they are saved, and the model can read them again");
+        self.work
+            .sink
+            .event(EventKind::Task { status: Some("context".to_owned()), text: Some(text) })
+            .await?;
         Ok(count)
     }
 
@@ -104,7 +109,7 @@ impl Driver {
     }
 
     /// Notes of a record.
-    async fn notes(&self, transcript: &str) -> (Result<String, AgentError>, Usage) {
+    async fn notes(&mut self, transcript: &str) -> (Result<String, AgentError>, Usage) {
         let messages = [Message::user(context::summary_request(transcript))];
         let request = ModelRequest {
             system: context::SUMMARY_SYSTEM,

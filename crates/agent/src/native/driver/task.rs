@@ -118,7 +118,9 @@ fn ended(
             let why = match stop {
                 TurnStop::Limit(reason) => format!("was stopped: {reason}"),
                 TurnStop::Refused(reason) => format!("refused: {reason}"),
-                TurnStop::Cancelled | TurnStop::Finished => "was cancelled; what it began may have run".to_owned(),
+                TurnStop::Cancelled | TurnStop::Finished => {
+                    "was cancelled; what it began may have run".to_owned()
+                }
             };
             let said = result.map(|text| format!(" The last that it said:\n{text}")).unwrap_or_default();
             (format!("The subagent {name} {why}.{said}"), true)
@@ -187,7 +189,8 @@ fn call_text(call: &ToolCallEvent) -> Option<String> {
     let tool = match (call.name.as_str(), &call.args) {
         ("mcp", Some(args)) => {
             let args = args.tree();
-            let member = |name: &str| args.get(name).and_then(|it| it.as_str()).unwrap_or_default().to_owned();
+            let member =
+                |name: &str| args.get(name).and_then(|it| it.as_str()).unwrap_or_default().to_owned();
             format!("{} of {}", member("toolName"), member("providerIdentifier"))
         }
         (name, _) => name.to_owned(),

@@ -97,10 +97,11 @@ impl TurnLoop {
         }
         let offered = self.offer.tools.get(&call.name).ok_or_else(|| self.offer.unknown(&call.name))?;
         let arguments = arguments(&call.name, &call.arguments)?;
-        let (Offered { together, shown }, shown_arguments) = match self.offer.resolve.of(&call.name, &arguments) {
-            Some(resolved) => (resolved.offered, resolved.arguments),
-            None => (offered.clone(), arguments.clone()),
-        };
+        let (Offered { together, shown }, shown_arguments) =
+            match self.offer.resolve.of(&call.name, &arguments) {
+                Some(resolved) => (resolved.offered, resolved.arguments),
+                None => (offered.clone(), arguments.clone()),
+            };
         let (id, name) = (call.id.clone(), call.name.clone());
         Ok(PlannedCall { id, name, arguments, shown, shown_arguments, together })
     }
@@ -231,7 +232,9 @@ impl PlannedCall {
     fn event(&self, status: ToolCallStatus, result: Option<RawJson>) -> ToolCallEvent {
         let (name, args) = match &self.shown {
             Shown::Own => (self.name.clone(), self.shown_arguments.clone()),
-            Shown::Mcp { server, tool } => ("mcp".to_owned(), mcp_arguments(server, tool, &self.shown_arguments)),
+            Shown::Mcp { server, tool } => {
+                ("mcp".to_owned(), mcp_arguments(server, tool, &self.shown_arguments))
+            }
         };
         let truncated = Truncated::default();
         ToolCallEvent { call_id: self.id.clone(), name, status, args: Some(args), result, truncated }
