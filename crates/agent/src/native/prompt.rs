@@ -159,6 +159,7 @@ mod tests {
         let rule = |name: &str, when| RuleText {
             name: name.into(),
             path: format!("/w/{name}.mdc").into(),
+            base: "/w".into(),
             description: Some(format!("about {name}")),
             when,
             text: format!("text of {name}\n"),

@@ -223,7 +223,7 @@ impl Rig {
         let servers = Generations::new(&options, "agent-test").unwrap();
         let gate = Gate::new(GateOptions {
             mode: PermissionMode::Unrestricted,
-            rules: PermissionRules::parse(&[], &setup.deny).unwrap(),
+            rules: PermissionRules::parse(Vec::<String>::new(), &setup.deny).unwrap(),
             approver: None,
             hooks: Hooks::default(),
             environment,
