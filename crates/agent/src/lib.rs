@@ -29,6 +29,7 @@ mod subagent;
 mod tools;
 
 pub use acp::{AcpCommand, AcpEngine, AcpPreset, AcpSurroundings, AcpTimeouts};
+pub use agent::{Agent, AgentList, RunList};
 pub use begin::begin;
 pub use compose::{child_target, gateway_circle, server_entries, wait_for_calls};
 pub use context::{ContextSources, RuleText, RuleUse, SubagentFile};
