@@ -59,8 +59,8 @@ impl ToolSetup {
             sandbox: Sandbox::none(),
             supervise: None,
             fetch_private: false,
-            shell_timeout: Duration::from_secs(120),
-            shell_timeout_cap: Duration::from_secs(3600),
+            shell_timeout: Duration::from_mins(2),
+            shell_timeout_cap: Duration::from_hours(1),
         }
     }
 }
