@@ -29,6 +29,7 @@ mod subagent;
 mod tools;
 
 pub use acp::{AcpCommand, AcpEngine, AcpPreset, AcpSurroundings, AcpTimeouts};
+pub use agent::{Agent, AgentList, RunList};
 pub use begin::begin;
 pub use compose::{child_target, gateway_circle, server_entries, wait_for_calls};
 pub use context::{ContextSources, RuleText, RuleUse, SubagentFile};
@@ -48,6 +49,10 @@ pub use options::{
     GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
     SubagentServers, TOOL_NAMES, Trust, cloud_servers, offers, offers_mcp,
+};
+pub use policy::{
+    Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
+    PermissionRules, Rule, ToolUse, Verdict,
 };
 pub use policy::{
     Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,

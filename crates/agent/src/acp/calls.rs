@@ -158,9 +158,14 @@ impl Call {
         matches!(self.status().as_str(), "completed" | "failed")
     }
 
-    /// It begins when its arguments are there, or when it runs.
+    /// It begins when it runs, or when its arguments are there: more of them than the folder, which some agents tell first.
     fn begins(&self) -> bool {
-        self.status() == "in_progress" || self.members.get("rawInput").is_some_and(|input| input.text().len() > 2)
+        let has_arguments = |input: &RawJson| match input.tree() {
+            Value::Object(members) => members.keys().any(|name| name != "cwd"),
+            Value::Null => false,
+            _ => true,
+        };
+        self.status() == "in_progress" || self.members.get("rawInput").is_some_and(has_arguments)
     }
 
     fn activity(&self) -> Option<ToolActivity> {
