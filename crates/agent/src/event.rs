@@ -1,5 +1,9 @@
 //! Owns what a run tells: messages that are kept, and the finer deltas that are not. No I/O.
 
+mod json;
+#[cfg(test)]
+mod tests;
+
 use serde::{Deserialize, Serialize};
 use toolway_bridge::RawJson;
 

@@ -28,6 +28,8 @@ mod store;
 mod subagent;
 mod tools;
 
+pub use acp::{AcpCommand, AcpEngine, AcpPreset, AcpSurroundings, AcpTimeouts};
+pub use agent::{Agent, AgentList, RunList};
 pub use begin::begin;
 pub use compose::{child_target, gateway_circle, server_entries, wait_for_calls};
 pub use context::{ContextSources, RuleText, RuleUse, SubagentFile};
@@ -46,7 +48,7 @@ pub use options::{
     AcpOptions, AgentDefinition, AgentOptions, CloudEnv, CloudOptions, CloudRepo, CloudSend, EngineChoice,
     GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
-    SubagentServers, TOOL_NAMES, Trust, offers, offers_mcp,
+    SubagentServers, TOOL_NAMES, Trust, cloud_servers, offers, offers_mcp,
 };
 pub use policy::{
     Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
@@ -61,7 +63,7 @@ pub use sandbox::{SANDBOX_COMMAND, Sandbox, SandboxConfig, SandboxMode, SandboxN
 pub use sources::Sources;
 pub use store::{
     AgentChange, AgentRecord, Begin, Begun, Claim, Cursor, EventRecord, Kept, Page, Presence, RunChange,
-    RunRecord, Store, StoreChoice, Writes,
+    RunRecord, Store, StoreChoice, Writes, memory_store,
 };
 pub use tools::{
     Arguments, AskHost, Capabilities, Capability, Question, Tool, ToolContext, ToolImage, ToolOutput,

@@ -2,13 +2,16 @@
 
 mod agent;
 mod agents;
+mod check;
 mod cloud;
+mod json;
 mod local;
 mod machine;
 mod tools;
 
 pub use agent::{AgentOptions, CloudSend, LocalSend, Mode, Place, SendOptions, SendPlace, ServerChange};
 pub use agents::{AgentDefinition, SubagentServers};
+pub use check::cloud_servers;
 pub use cloud::{CloudEnv, CloudOptions, CloudRepo};
 pub use local::{
     AcpOptions, EngineChoice, GuardOptions, LocalOptions, PermissionOptions, Retries, SandboxOptions,
@@ -26,6 +29,12 @@ pub struct Prompt {
     pub text: String,
     /// Pictures.
     pub images: Vec<PromptImage>,
+}
+
+impl<T: Into<String>> From<T> for Prompt {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), images: Vec::new() }
+    }
 }
 
 /// A picture in a prompt.

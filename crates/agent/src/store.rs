@@ -1,12 +1,27 @@
 //! Owns what is kept of agents: the records, the trait that keeps them, and the choice among its implementations. It
 //! knows no engine, and of servers only names, transports and keyed digests.
 
+mod book;
+mod form;
+mod jsonl;
+mod keeper;
+mod memory;
+mod place;
+mod sqlite;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use form::now;
+pub(crate) use keeper::{Keeper, blocking};
+pub use memory::memory_store;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 use crate::error::AgentError;
@@ -15,7 +30,7 @@ use crate::id::{AgentId, RunId};
 use crate::inline::{InlineRecord, RecordKey};
 
 /// An agent as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentRecord {
     /// Its id.
     pub id: AgentId,
@@ -26,8 +41,10 @@ pub struct AgentRecord {
     /// `native`, `acp`.
     pub runtime: String,
     /// When it was first sent a prompt.
+    #[serde(with = "form::time")]
     pub created_at: OffsetDateTime,
     /// When anything of it changed last.
+    #[serde(with = "form::time")]
     pub updated_at: OffsetDateTime,
     /// It takes no prompts.
     pub archived: bool,
@@ -38,7 +55,7 @@ pub struct AgentRecord {
 }
 
 /// A run as it is kept.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// Its id.
     pub id: RunId,
@@ -57,8 +74,10 @@ pub struct RunRecord {
     /// Tokens.
     pub usage: Option<Usage>,
     /// When it was sent.
+    #[serde(with = "form::time")]
     pub created_at: OffsetDateTime,
     /// How long it took.
+    #[serde(default, with = "form::duration")]
     pub duration: Option<Duration>,
     /// A digest of the key by which its sender recognises it.
     pub idempotency: Option<String>,
@@ -189,6 +208,20 @@ pub struct Claim(
     #[expect(dead_code, reason = "held, not read")] Option<Box<dyn std::any::Any + Send + Sync>>,
 );
 
+impl AgentRecord {
+    /// Its place in a list of agents.
+    pub fn cursor(&self) -> Cursor {
+        Cursor { at: form::micros(self.created_at), id: self.id.to_string() }
+    }
+}
+
+impl RunRecord {
+    /// Its place in a list of runs.
+    pub fn cursor(&self) -> Cursor {
+        Cursor { at: i64::try_from(self.turn).unwrap_or(i64::MAX), id: self.id.to_string() }
+    }
+}
+
 impl Claim {
     /// Holds whatever stands for the claim.
     pub fn new(held: impl std::any::Any + Send + Sync) -> Self {
@@ -266,6 +299,29 @@ pub struct Cursor {
     pub id: String,
 }
 
+impl Default for Page {
+    /// The first hundred.
+    fn default() -> Self {
+        Self { limit: 100, after: None, include_archived: false }
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.at, self.id)
+    }
+}
+
+impl std::str::FromStr for Cursor {
+    type Err = AgentError;
+
+    fn from_str(text: &str) -> Result<Self, AgentError> {
+        let parts =
+            text.split_once('.').and_then(|(at, id)| Some(Self { at: at.parse().ok()?, id: id.into() }));
+        parts.ok_or_else(|| AgentError::fault("cursor", "is not one that a list gave"))
+    }
+}
+
 /// Where an agent is kept.
 #[derive(Debug, Clone, Default)]
 pub enum StoreChoice {
@@ -276,8 +332,29 @@ pub enum StoreChoice {
     Sqlite(PathBuf),
     /// Lines of JSON in this folder.
     Jsonl(PathBuf),
-    /// Only in memory.
+    /// Only in memory: what one handle keeps no other one sees. [`crate::memory_store`] can be shared.
     Memory,
     /// A store of the program's, or one that several agents share.
     Shared(Arc<dyn Store>),
+}
+
+impl StoreChoice {
+    /// Opens it. Blocks.
+    pub(crate) fn open(&self, state_dir: Option<PathBuf>) -> Result<Arc<dyn Store>, AgentError> {
+        let default = || {
+            state_dir.map(|dir| dir.join("agents")).ok_or_else(|| {
+                AgentError::fault(
+                    "local.store",
+                    "there is no home directory to keep agents in: name a folder",
+                )
+            })
+        };
+        Ok(match self {
+            Self::Default => Arc::new(sqlite::Sqlite::open(&default()?)?),
+            Self::Sqlite(dir) => Arc::new(sqlite::Sqlite::open(dir)?),
+            Self::Jsonl(dir) => Arc::new(jsonl::Jsonl::open(dir)?),
+            Self::Memory => Arc::new(memory::Memory::new()?),
+            Self::Shared(store) => Arc::clone(store),
+        })
+    }
 }

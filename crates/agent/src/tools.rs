@@ -2,18 +2,29 @@
 //! and no permission rule: who calls a tool has asked for the permission before.
 
 mod arguments;
+mod ask;
 mod capability;
 mod context;
+mod diff;
+mod disk;
+mod edit;
+mod fetch;
 mod files;
+mod ls;
 mod output;
 mod outputs;
 mod paths;
+mod read;
 mod registry;
+mod search;
 mod shell;
 mod shells;
+mod text;
 mod todos;
+mod write;
 
 use std::fmt;
+use std::sync::Arc;
 
 pub use arguments::Arguments;
 pub use capability::{Capabilities, Capability};
@@ -53,11 +64,20 @@ pub trait Tool: Send + Sync + fmt::Debug + 'static {
 }
 
 /// All that are built in, in the order in which a model is told of them.
-fn all() -> Vec<std::sync::Arc<dyn Tool>> {
+fn all() -> Vec<Arc<dyn Tool>> {
     vec![
-        std::sync::Arc::new(shell::Shell),
-        std::sync::Arc::new(shell::WriteStdin),
-        std::sync::Arc::new(todos::UpdateTodos),
-        std::sync::Arc::new(todos::ReadTodos),
+        Arc::new(shell::Shell),
+        Arc::new(shell::WriteStdin),
+        Arc::new(read::Read),
+        Arc::new(write::Write),
+        Arc::new(edit::Edit),
+        Arc::new(write::Delete),
+        Arc::new(search::Grep),
+        Arc::new(search::Glob),
+        Arc::new(ls::Ls),
+        Arc::new(todos::UpdateTodos),
+        Arc::new(todos::ReadTodos),
+        Arc::new(fetch::WebFetch),
+        Arc::new(ask::AskQuestion),
     ]
 }

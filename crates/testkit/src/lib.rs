@@ -1,6 +1,7 @@
 //! The test kit: scripted fake MCP servers, a client, a judge of JSON-RPC's rules, a leak check, replays. It is for
 //! tests only and knows nothing of the product that it tests, except how its relay is called.
 
+mod acp_agent;
 mod binaries;
 mod capture;
 mod client;
@@ -15,7 +16,8 @@ mod replay;
 mod rig;
 pub mod script;
 
-pub use binaries::{fakemcp, toolway_model};
+pub use acp_agent::{AcpAgent, AcpScript};
+pub use binaries::{fakemcp, toolway_acp_agent, toolway_model};
 pub use capture::Capture;
 pub use client::{Client, INITIALIZE, INITIALIZED, SOON};
 pub use fake::{Fake, FakeConfig, FakeTransport, ignore_signals};

@@ -240,10 +240,12 @@ fn plain(
         "HTTP/1.1 {status} Scripted\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
         body.len()
     );
-    for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
+    head.push_str(&written(headers));
     connection.write_all(format!("{head}\r\n{body}").as_bytes())
+}
+
+fn written(headers: &[(String, String)]) -> String {
+    headers.iter().map(|(name, value)| [name, ": ", value, "\r\n"].concat()).collect()
 }
 
 /// The events in chunks (RFC 9112), as far as the script lets them come.
@@ -255,15 +257,16 @@ fn stream(
 ) -> io::Result<()> {
     let kind = if protocol == Protocol::Ollama { "application/x-ndjson" } else { "text/event-stream" };
     let mut head = format!("HTTP/1.1 200 Scripted\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n");
-    for (name, value) in &reply.headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
+    head.push_str(&written(&reply.headers));
     connection.write_all(format!("{head}\r\n").as_bytes())?;
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
     let at = |place: &Option<script::Place>| {
         place.as_ref().map(|place| place.among(answer.events.len(), answer.tail))
     };
     let (cut, stall, malformed) = (at(&reply.cut), at(&reply.stall), at(&reply.malformed));
+    let piece = reply.text.last().map(|piece| Value::from(piece.as_str()).to_string()).unwrap_or_default();
+    let repeated = answer.events.iter().position(|event| event.contains(&piece)).unwrap_or_default();
+    let endless = reply.endless.then_some(repeated);
     for place in 0..=answer.events.len() {
         if malformed == Some(place) {
             connection.write_all(chunk("data: {\"choices\": [oops\n\n").as_bytes())?;
@@ -280,8 +283,8 @@ fn stream(
             connection.read_to_end(&mut rest)?;
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
-        if reply.endless && place == answer.tail {
-            let event = answer.events.get(place.saturating_sub(1)).cloned().unwrap_or_default();
+        if endless == Some(place) {
+            let event = answer.events.get(place).cloned().unwrap_or_default();
             loop {
                 connection.write_all(chunk(&event).as_bytes())?;
                 std::thread::park_timeout(Duration::from_millis(1));

@@ -151,3 +151,6 @@ pub(crate) enum ModelStop {
     /// Another reason, in the service's word.
     Other(String),
 }
+
+#[cfg(test)]
+mod tests;

@@ -66,6 +66,13 @@ impl Arguments {
         }
     }
 
+    /// The same with another text for one member.
+    pub(crate) fn with(&self, name: &str, text: &str) -> Self {
+        let mut members = self.members.clone();
+        members.insert(name.to_owned(), Value::String(text.to_owned()));
+        Self { members }
+    }
+
     /// Refuses members that the tool does not have, so that none is ignored in silence. `null` counts as absent.
     pub(crate) fn only(&self, known: &[&str]) -> Read<()> {
         let unknown = self.members.iter().find(|(name, value)| {

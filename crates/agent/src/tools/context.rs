@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
 
+use super::fetch::Web;
 use super::files::ReadFiles;
 use super::outputs::Outputs;
 use super::paths::{Place, Roots};
@@ -75,6 +76,9 @@ pub struct ToolSession {
     pub(crate) shells: Shells,
     pub(crate) todos: Todos,
     pub(crate) outputs: Arc<Outputs>,
+    pub(crate) web: Web,
+    /// Held while a file is changed.
+    pub(crate) writing: tokio::sync::Mutex<()>,
     pub(crate) host: Option<Arc<dyn AskHost>>,
     pub(crate) sight: Option<Sight>,
 }
@@ -94,7 +98,9 @@ impl ToolSession {
             files: ReadFiles::default(),
             shells: Shells::default(),
             todos: Todos::default(),
+            web: Web::default(),
             outputs: Arc::new(Outputs::new(&setup.temp)),
+            writing: tokio::sync::Mutex::default(),
             host,
             sight: None,
             setup,

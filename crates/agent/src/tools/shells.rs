@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::task::JoinSet;
 
-pub(crate) use kept::Look;
 pub(crate) use process::{CommandSpec, Listener, RunningCommand};
 
 /// Commands of one agent that run at a time.

@@ -25,7 +25,13 @@ pub fn plan_switch(client: &Client, file: &Node, name: &str, on: bool) -> Result
     let word = match client.shape.switch {
         Switch::Disabled => "disabled",
         Switch::Enabled => "enabled",
-        Switch::Lists => return Ok(switch_lists(file, name, on)),
+        Switch::Lists => {
+            let mut changes = switch_lists(file, name, on);
+            if let (Place::Member(path), true) = (&place, on) {
+                changes.extend(stale_switches(file, path));
+            }
+            return Ok(changes);
+        }
         Switch::No => {
             let problem = Problem::error(format!("{} has no switch in its files", client.title));
             return Err(problem.server(name).hint("toolway remove --in takes the server out"));
@@ -45,6 +51,16 @@ pub fn plan_switch(client: &Client, file: &Node, name: &str, on: bool) -> Result
         changes.push(Change::set(&with(word), Json::Bool(on == (word == "enabled"))));
     }
     Ok(changes)
+}
+
+/// Removes what says in the entry that a server is off, where the client itself hears only its lists.
+fn stale_switches(file: &Node, path: &[String]) -> Vec<Change> {
+    let words = [("enabled", false), ("disabled", true)].into_iter();
+    let stale = words.filter_map(|(word, off)| {
+        let said = file.at_path(path)?.get(word)?.to_json();
+        (said == Json::Bool(off)).then(|| Change::remove(&[path, &[word.to_owned()]].concat()))
+    });
+    stale.collect()
 }
 
 fn switch_lists(file: &Node, name: &str, on: bool) -> Vec<Change> {

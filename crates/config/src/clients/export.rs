@@ -152,10 +152,19 @@ struct Export<'a> {
     file: Option<&'a Node>,
     replace: bool,
     plan: ExportPlan,
-    /// What is in the client's file afterwards: its name there, and whether it is on.
-    written: Vec<(String, Members)>,
+    /// What is in the client's file afterwards.
+    written: Vec<Written>,
     /// The entries, where they are a list.
     list: Option<Vec<Json>>,
+}
+
+/// An entry that is in the client's file afterwards.
+struct Written {
+    /// Its name there.
+    name: String,
+    own: Members,
+    /// Whether it was there before, and says by itself that it is off.
+    says_off: bool,
 }
 
 impl Export<'_> {
@@ -187,7 +196,7 @@ impl Export<'_> {
         }
         let mut entry = write(&theirs, &prepared, self.client.shape);
         if let Some(remembered) = &remembered {
-            notes::put_back(&mut entry, &remembered.notes);
+            notes::put_back(&mut entry, &remembered.notes, is_on(&prepared));
         }
         let left_out = match left_out(&theirs, &prepared, &entry, self.client) {
             Ok(left_out) => left_out,
@@ -207,7 +216,8 @@ impl Export<'_> {
             self.put(&path, &theirs, &entry);
         }
         if outcome != ExportOutcome::Conflict {
-            self.written.push((theirs.clone(), prepared));
+            let says_off = outcome == ExportOutcome::Same && says_off(&theirs, &entry, self.client);
+            self.written.push(Written { name: theirs.clone(), own: prepared, says_off });
         }
         self.plan.lines.push(ExportLine { name: name.to_owned(), theirs, outcome, left_out });
     }
@@ -276,18 +286,17 @@ impl Export<'_> {
         };
         let (mut excluded, mut allowed) = (list("excluded"), list("allowed"));
         let before = (excluded.clone(), allowed.clone());
-        for (name, own) in &self.written {
-            let is_on = own.get("enabled").and_then(Json::as_bool) != Some(false);
+        for Written { name, own, says_off } in &self.written {
             let is_allowed = allowed.as_ref().is_none_or(|list| list.contains(&name.as_str().into()));
             let name: Json = name.as_str().into();
-            if is_on {
+            if is_on(own) {
                 if let Some(list) = &mut excluded {
                     list.retain(|other| *other != name);
                 }
                 if let Some(list) = allowed.as_mut().filter(|_| !is_allowed) {
                     list.push(name);
                 }
-            } else if is_allowed && !excluded.as_ref().is_some_and(|list| list.contains(&name)) {
+            } else if !says_off && is_allowed && !excluded.as_ref().is_some_and(|list| list.contains(&name)) {
                 excluded.get_or_insert_default().push(name);
             }
         }
@@ -307,7 +316,7 @@ impl Export<'_> {
         let mut all: Vec<Json> = there.iter().map(Node::to_json).collect();
         let before = all.len();
         let texts: String =
-            self.written.iter().map(|(_, own)| Json::Object(own.clone()).to_string()).collect();
+            self.written.iter().map(|written| Json::Object(written.own.clone()).to_string()).collect();
         for input in inputs {
             let Some(id) = input.get("id").and_then(Json::as_str) else { continue };
             let is_there = all.iter().any(|other| other.get("id").and_then(Json::as_str) == Some(id));
@@ -319,6 +328,15 @@ impl Export<'_> {
             self.plan.changes.push(Change::set(&["inputs"], all.into()));
         }
     }
+}
+
+fn is_on(own: &Members) -> bool {
+    own.get("enabled").and_then(Json::as_bool) != Some(false)
+}
+
+/// Whether a client's entry says by itself that it is off, in whichever word.
+fn says_off(name: &str, entry: &Members, client: &Client) -> bool {
+    read(name, entry, client.shape).is_ok_and(|reading| !is_on(&reading.own))
 }
 
 fn is_named(item: &Json, name: &str) -> bool {

@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
         if let Some(items) = servers.items() {
             for item in items {
                 match item.get("name").and_then(Node::as_str) {
-                    Some(name) => self.entry(name, item, item.at, home, all),
+                    Some(name) => self.entry(name, item, None, home, all),
                     None => all.problems.push(Problem::error("a server in the list has no name").at(item.at)),
                 }
             }
@@ -163,7 +163,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             let name = prefix.as_ref().map_or(key.name.clone(), |prefix| format!("{prefix}__{}", key.name));
-            self.entry(&name, node, key.at, home, all);
+            self.entry(&name, node, Some(key.at), home, all);
         }
     }
 
@@ -193,13 +193,15 @@ impl<'a> Search<'a> {
         name.ok().flatten()
     }
 
-    fn entry(&self, name: &str, node: &Node, at: Position, home: &Home, all: &mut InFile) {
+    /// `key`: where its name stands; `None` for an item of a list, which has its name in itself.
+    fn entry(&self, name: &str, node: &Node, key: Option<Position>, home: &Home, all: &mut InFile) {
+        let at = key.unwrap_or(node.at);
         let problem = |message: String| Problem::error(message).at(at).server(name);
         let Json::Object(mut theirs) = node.to_json() else {
             all.problems.push(problem(format!("must be an object, and is {}", node.kind())));
             return;
         };
-        if node.get("name").and_then(Node::as_str) == Some(name) && self.client.shape.quirk != Quirk::Goose {
+        if key.is_none() {
             theirs.shift_remove("name");
         }
         let reading = match read_entry(name, &theirs, self.client.shape) {
@@ -213,10 +215,8 @@ impl<'a> Search<'a> {
             }
         };
         let mut own = reading.own;
-        if self.client.shape.switch == Switch::Lists
-            && !own.contains_key("enabled")
-            && self.is_listed_off(name)
-        {
+        // The client itself hears only the lists.
+        if self.client.shape.switch == Switch::Lists && self.is_listed_off(name) {
             own.insert("enabled".to_owned(), false.into());
         }
         let (own, dialect) = settle(own, self.client);

@@ -67,17 +67,43 @@ const TARGET: [&str; 14] = [
     "oauth",
 ];
 
-/// Puts back what the notes remember, wherever Toolway's own part still is what it was.
-pub(super) fn put_back(entry: &mut Members, notes: &Members) {
-    let is_target = |place: &str| place.split('/').nth(1).is_some_and(|name| TARGET.contains(&name));
-    let fits = |(place, note): (&String, &Json)| {
-        let members = members_at(entry, place);
-        members.is_some_and(|(members, last)| members.get(&last) == note.get("ours"))
+/// Members that switch a server on and off: one of them alone would contradict what the other says.
+const SWITCH: [&str; 2] = ["enabled", "disabled"];
+
+/// Members of which all go back, or none.
+enum Group {
+    Target,
+    Switch,
+}
+
+/// Puts back what the notes remember, wherever Toolway's own part still is what it was. A server that is on by now
+/// (`is_on`) is not switched off again by what stood there.
+pub(super) fn put_back(entry: &mut Members, notes: &Members, is_on: bool) {
+    let group = |place: &str| {
+        let name = place.split('/').nth(1)?;
+        let is_in = |(group, names): (Group, &[&str])| names.contains(&name).then_some(group);
+        [(Group::Target, TARGET.as_slice()), (Group::Switch, &SWITCH)].into_iter().find_map(is_in)
     };
-    let whole_target = notes.iter().filter(|(place, _)| is_target(place)).all(fits);
+    let fits = |place: &str, note: &Json| {
+        let members = members_at(entry, place);
+        let is_as_it_was = members.is_some_and(|(members, last)| members.get(&last) == note.get("ours"));
+        is_as_it_was && !(is_on && switches_off(place, note))
+    };
+    let (mut whole_target, mut whole_switch) = (true, true);
+    for (place, note) in notes {
+        match group(place) {
+            Some(Group::Target) => whole_target &= fits(place, note),
+            Some(Group::Switch) => whole_switch &= fits(place, note),
+            None => {}
+        }
+    }
     let fitting: Vec<&String> = notes
         .iter()
-        .filter(|(place, note)| if is_target(place) { whole_target } else { fits((place, note)) })
+        .filter(|(place, note)| match group(place) {
+            Some(Group::Target) => whole_target,
+            Some(Group::Switch) => whole_switch,
+            None => fits(place, note),
+        })
         .map(|(place, _)| place)
         .collect();
     for place in fitting {
@@ -88,6 +114,15 @@ pub(super) fn put_back(entry: &mut Members, notes: &Members) {
             None => members.shift_remove(&last),
         };
     }
+}
+
+fn switches_off(place: &str, note: &Json) -> bool {
+    let word = match place {
+        "/enabled" => false,
+        "/disabled" => true,
+        _ => return false,
+    };
+    note.get("theirs") == Some(&Json::Bool(word))
 }
 
 /// The members that a pointer leads into, and the last name of it.

@@ -41,7 +41,8 @@ pub(super) fn read(name: &str, entry: &Members, shape: &Shape) -> Result<Reading
     if shape.quirk == Quirk::Codex {
         codex::read(&mut rest, &mut own)?;
     }
-    if shape.quirk == Quirk::Goose && rest.get("name").and_then(Json::as_str) == Some(name) {
+    // Goose asks for it; elsewhere it says nothing new.
+    if rest.get("name").and_then(Json::as_str) == Some(name) {
         rest.shift_remove("name");
     }
     let is_off = shape.quirk == Quirk::Goose && is_server && !rest.contains_key("enabled");

@@ -148,7 +148,7 @@ fn value() -> impl Strategy<Value = Json> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Any value, set anywhere, is what is read afterwards, and the bytes outside of the map stay.
     #[test]

@@ -209,7 +209,7 @@ const SAMPLES: [&str; 3] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases * 8, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A text with damage is read or refused; a place that is told is inside of it, and what was read has its spans.
     #[test]

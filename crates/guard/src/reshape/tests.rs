@@ -67,7 +67,7 @@ fn message(method: &str, id: &Value, text: &str, extra: usize) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 8))]
     #[test]
     fn the_rewritten_message_is_never_over_the_limit(
         id in id(),

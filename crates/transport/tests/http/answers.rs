@@ -285,7 +285,7 @@ fn delivered(body: &str, kind: &str, cuts: &[usize]) -> Vec<Got> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 5))]
     #[test]
     fn chunks_never_change_what_comes_out(cuts in proptest::collection::vec(0usize..400, 0..20)) {
         let note = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"grüße 漢"}}"#;

@@ -44,7 +44,10 @@ pub(super) fn of_library(target: &Target, error: &genai::Error, begun: bool) -> 
         return of_status(target, status.as_u16(), body, headers);
     }
     match error {
-        genai::Error::WebStream { error, .. } => of_transport(target, error.as_ref(), begun),
+        genai::Error::WebStream { error, .. } => match error.downcast_ref::<genai::Error>() {
+            Some(inner) => of_library(target, inner, begun),
+            None => of_transport(target, error.as_ref(), begun),
+        },
         genai::Error::ChatResponse { body, .. } => {
             let message = cleaned(target, &message_of(body));
             of_read(target, ReadFault::Service { message, passing: false })

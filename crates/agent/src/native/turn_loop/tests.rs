@@ -45,7 +45,7 @@ impl Rig {
             ("write".to_owned(), own(false)),
             ("files__get".to_owned(), Offered { together: true, shown: mcp }),
         ];
-        Arc::new(Offer { tools: tools.into() })
+        Arc::new(Offer { tools: tools.into(), ..Offer::default() })
     }
 
     fn drain(&mut self) {

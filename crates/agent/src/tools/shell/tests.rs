@@ -194,7 +194,7 @@ async fn endless_output_is_bounded_and_said() {
     assert!(output.text.contains("bytes are left out here"), "{}", output.text.get(9_000..11_000).unwrap());
     let details = output.details.unwrap().tree();
     let saved = details.get("savedTo").unwrap().as_str().unwrap().to_owned();
-    assert!(std::path::Path::new(&saved).starts_with(place.folder.path().join("temp")));
+    assert!(Path::new(&saved).starts_with(place.folder.path().join("temp")));
     assert!(std::fs::read_to_string(saved).unwrap().starts_with("y\ny\n"));
 }
 

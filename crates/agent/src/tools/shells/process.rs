@@ -71,8 +71,7 @@ struct Shared {
 
 /// A command that was started.
 pub(crate) struct RunningCommand {
-    child: Arc<Child>,
-    mark: String,
+    owned: Owned,
     input: tokio::sync::Mutex<Option<Input>>,
     shared: Arc<Shared>,
     progress: watch::Receiver<Progress>,
@@ -87,8 +86,20 @@ impl std::fmt::Debug for RunningCommand {
     }
 }
 
-struct Started {
+/// Whoever has it has the process: when it goes, that is ended by force.
+struct Owned {
     child: Arc<Child>,
+    mark: String,
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        kill(&self.child, &self.mark);
+    }
+}
+
+struct Started {
+    owned: Owned,
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
     stderr: ChildStderr,
@@ -107,14 +118,14 @@ impl RunningCommand {
         let (ended, is_ended) = oneshot::channel();
         let (keep_input, line) = (spec.stdin, spec.line.clone());
         let thread = {
-            let (mark, shared) = (mark.clone(), Arc::clone(&shared));
+            let shared = Arc::clone(&shared);
             move || run(spec, &mark, &shared, started, ended)
         };
         std::thread::Builder::new()
             .name("command".to_owned())
             .spawn(thread)
             .map_err(|error| format!("no thread could be started for it: {error}"))?;
-        let Started { child, stdin, stdout, stderr } =
+        let Started { owned, stdin, stdout, stderr } =
             is_started.await.map_err(|_| "the thread that starts it broke off".to_owned())??;
         let input =
             stdin.filter(|_| keep_input).map(Input::new).transpose().map_err(|error| error.to_string())?;
@@ -122,7 +133,7 @@ impl RunningCommand {
         let (tell, progress) = watch::channel(Progress::default());
         tasks.spawn(collect(pieces, is_ended, Arc::clone(&shared), tell));
         let input = tokio::sync::Mutex::new(input);
-        Ok(Self { child, mark, input, shared, progress, line, started: Instant::now(), _tasks: tasks })
+        Ok(Self { owned, input, shared, progress, line, started: Instant::now(), _tasks: tasks })
     }
 
     /// How it ended, if it has.
@@ -198,11 +209,11 @@ impl RunningCommand {
         if self.exit().is_some() {
             return;
         }
-        self.child.terminate();
+        self.owned.child.terminate();
         if timeout(GRACE + MARGIN, self.ended()).await.is_ok() {
             return;
         }
-        let (child, mark) = (Arc::clone(&self.child), self.mark.clone());
+        let (child, mark) = (Arc::clone(&self.owned.child), self.owned.mark.clone());
         let killing = tokio::task::spawn_blocking(move || kill(&child, &mark));
         // Also where it cannot be ended, which only the kernel can be the reason for, this ends.
         timeout(GRACE, killing).await.ok();
@@ -212,21 +223,16 @@ impl RunningCommand {
     /// Ends it and all that came of it by force, at once.
     pub(crate) fn kill_now(&self) {
         if self.exit().is_none() {
-            kill(&self.child, &self.mark);
+            kill(&self.owned.child, &self.owned.mark);
         }
     }
 }
 
-impl Drop for RunningCommand {
-    fn drop(&mut self) {
-        self.kill_now();
-    }
-}
-
 fn kill(child: &Child, mark: &str) {
-    if child.try_wait().is_none() {
-        child.kill_all();
+    if child.try_wait().is_some() {
+        return;
     }
+    child.kill_all();
     #[cfg(target_os = "linux")]
     super::leftovers::end(mark, Duration::ZERO);
     #[cfg(not(target_os = "linux"))]
@@ -244,7 +250,7 @@ fn run(
     let supervised = spec.supervise.is_some();
     let child = match start(spec, mark) {
         Ok(start) => {
-            let child = Arc::clone(&start.child);
+            let child = Arc::clone(&start.owned.child);
             // Nobody waits for it any more: it is dropped, and so ended.
             if started.send(Ok(start)).is_err() {
                 return;
@@ -274,7 +280,8 @@ fn start(spec: CommandSpec, mark: &str) -> Result<Started, String> {
     let mut child = Child::spawn(&config).map_err(|error| error.to_string())?;
     let (stdin, stdout, stderr) = (child.take_stdin(), child.take_stdout(), child.take_stderr());
     let (Some(stdout), Some(stderr)) = (stdout, stderr) else { return Err("it has no output".to_owned()) };
-    Ok(Started { child: Arc::new(child), stdin, stdout, stderr })
+    let owned = Owned { child: Arc::new(child), mark: mark.to_owned() };
+    Ok(Started { owned, stdin, stdout, stderr })
 }
 
 /// Waits until it has ended without collecting it, so that its number is still its group's, and ends that group.

@@ -336,8 +336,6 @@ impl World {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::test_runner::Config::with_cases(250))]
-
     #[test]
     fn in_any_order_every_call_and_every_turn_has_one_end_and_nothing_is_left(
         steps in proptest::collection::vec((0_u8..80, proptest::prelude::any::<u8>()), 1..120),

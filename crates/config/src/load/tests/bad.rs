@@ -128,7 +128,7 @@ fn many_servers_and_many_variables_are_read() {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(proptest::prelude::ProptestConfig::default().cases / 4))]
     #[test]
     fn any_entry_is_read_or_refused_with_its_place(
         members in proptest::collection::vec((0..14_usize, 0..12_usize), 0..6)
@@ -137,10 +137,16 @@ proptest::proptest! {
                      "roots", "envFile", "comand"];
         let values = ["null", "true", "1", "\"x\"", "\"http://h\"", "\"${T}\"", "\"${\"", "[]", "[\"a\", 1]", "{}",
                       "{\"A\": \"b\"}", "{\"A\": null}"];
+        let only_switches = members.iter().all(|(name, _)| names[*name].ends_with("abled"));
         let members: Vec<String> =
             members.iter().map(|(name, value)| format!("\"{}\": {}", names[*name], values[*value])).collect();
         let machine = Machine::new(&[("home/.cursor/mcp.json", &map("s", &format!("{{{}}}", members.join(","))))]);
         let resolved = machine.load("user");
+        // A switch for a server that nobody defines is no entry, and is told.
+        if resolved.entries.is_empty() {
+            proptest::prop_assert!(only_switches && !resolved.problems.is_empty());
+            return Ok(());
+        }
         proptest::prop_assert_eq!(resolved.entries.len(), 1);
         let entry = &resolved.entries[0];
         if entry.standing == Standing::Invalid {

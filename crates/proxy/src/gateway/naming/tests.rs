@@ -99,7 +99,7 @@ fn eight_hostile_names_are_eight_names() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 4))]
 
     #[test]
     fn every_name_fits(server in name(), tool in name(), limit in 0_usize..80, bare: bool) {

@@ -3,6 +3,8 @@
 
 use genai::chat::{ChatStreamEvent, ContentPart, StopReason, StreamEnd, ToolCall, Usage as Told};
 
+use uuid::Uuid;
+
 use super::super::message::{AnswerPart, ModelCall, Seal};
 use super::super::{ModelAnswer, ModelEvent, ModelStop};
 use super::{Draft, Events, ReadFault, Reader};
@@ -12,16 +14,19 @@ use crate::event::Usage;
 pub(super) struct Library {
     tag: String,
     thinking: String,
+    /// Ids of the calls in their order. Some services give none, and the library's count begins anew in every event.
+    ids: Vec<String>,
 }
 
 impl Library {
     pub(super) fn new(tag: String) -> Self {
-        Self { tag, thinking: String::new() }
+        Self { tag, thinking: String::new(), ids: Vec::new() }
     }
 
     fn answer(&mut self, end: StreamEnd) -> Option<ModelAnswer> {
         let reason = end.captured_stop_reason?;
         let seal = |data: String| Some(Seal { service: self.tag.clone(), data, block: false });
+        let mut ids = std::mem::take(&mut self.ids).into_iter();
         let mut parts = Vec::new();
         let thinking = std::mem::take(&mut self.thinking);
         if !thinking.is_empty() {
@@ -33,7 +38,10 @@ impl Library {
                 ContentPart::ThoughtSignature(data) => {
                     parts.push(AnswerPart::Thinking { text: String::new(), seal: seal(data) });
                 }
-                ContentPart::ToolCall(told) => parts.push(AnswerPart::Call(call(told, &self.tag))),
+                ContentPart::ToolCall(told) => {
+                    let id = ids.next().unwrap_or_else(|| own_id(&told.call_id));
+                    parts.push(AnswerPart::Call(call(id, told, &self.tag)));
+                }
                 _ => {}
             }
         }
@@ -51,7 +59,16 @@ impl Library {
     }
 }
 
-fn call(told: ToolCall, tag: &str) -> ModelCall {
+/// The library makes `call#name#count` where a service gave no id, and leaves such ids out of what it sends back. They
+/// become different ones of the same form.
+fn own_id(told: &str) -> String {
+    match told.strip_prefix("call#").and_then(|rest| rest.rsplit_once('#')) {
+        Some((name, _)) => format!("call#{name}#{}", Uuid::new_v4().as_fields().0),
+        None => Draft::new(told, "").id,
+    }
+}
+
+fn call(id: String, told: ToolCall, tag: &str) -> ModelCall {
     let seal = told.thought_signatures.filter(|seals| !seals.is_empty()).and_then(|seals| {
         let data = serde_json::to_string(&seals).ok()?;
         Some(Seal { service: tag.to_owned(), data, block: false })
@@ -61,7 +78,7 @@ fn call(told: ToolCall, tag: &str) -> ModelCall {
         serde_json::Value::Null => "{}".to_owned(),
         value => value.to_string(),
     };
-    ModelCall { seal, arguments, id: Draft::new(&told.call_id, "").id, name: told.fn_name }
+    ModelCall { id, name: told.fn_name, arguments, seal }
 }
 
 fn usage(told: &Told) -> Usage {
@@ -88,7 +105,9 @@ impl Reader for Library {
                 out.push_back(ModelEvent::Thinking(chunk.content));
             }
             ChatStreamEvent::ToolCallChunk(chunk) => {
-                let call = call(chunk.tool_call, &self.tag);
+                let id = own_id(&chunk.tool_call.call_id);
+                self.ids.push(id.clone());
+                let call = call(id, chunk.tool_call, &self.tag);
                 out.push_back(ModelEvent::CallDelta {
                     id: call.id,
                     name: call.name,

@@ -48,7 +48,7 @@ fn texts(text: &str) -> Vec<&str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 2))]
 
     #[test]
     fn lines_are_kept_in_order_and_only_known_ones_go(lines in lines()) {

@@ -55,7 +55,6 @@ fn texts(value: &Value, out: &mut Vec<String>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
     fn no_output_exceeds_its_limit_or_holds_control_characters(
         kind in prop::sample::select(vec!["read", "shell", "grep", "glob", "ls", "edit", "write", "delete", "readLints", "updateTodos",

@@ -92,8 +92,6 @@ fn ways(all: &mut Catalogue) -> BTreeMap<String, (String, String)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
-
     #[test]
     fn what_is_listed_is_sound_and_can_be_called(servers in servers(), bare: bool) {
         let mut all = put(&servers.iter().collect::<Vec<_>>(), bare);
