@@ -29,17 +29,19 @@ mod subagent;
 mod tools;
 
 pub use acp::{AcpCommand, AcpEngine, AcpPreset, AcpSurroundings, AcpTimeouts};
+pub use agent::{Agent, AgentList, RunList};
 pub use begin::begin;
 pub use compose::{child_target, gateway_circle, server_entries, wait_for_calls};
+pub use context::{ContextSources, RuleText, RuleUse, SubagentFile};
 pub use custom_tools::{CustomCall, CustomOutput, CustomTool};
 pub use engine::{BoxFuture, Checkpoint, Engine, EngineTurn, RunSink, Steering, TurnEnd, TurnStop};
-pub use context::{ContextSources, RuleText, RuleUse, SubagentFile};
 pub use error::{AgentError, Fault};
 pub use event::{
     AssistantBlock, Delta, Event, EventKind, RunStatus, ServerReport, SystemInit, ToolCallEvent,
     ToolCallStatus, ToolPair, Truncated, Usage,
 };
 pub use generation::{Front, Generation, Generations, McpCall, McpProgress, McpResult, McpTool, Reloaded};
+pub use hooks::{HookFacts, Hooks, McpServerUse};
 pub use id::{AgentId, IdFault, RunId};
 pub use inline::{DirectServer, InlineDifference, InlineRecord, McpServer, McpServers, RecordKey};
 pub use options::{
@@ -48,23 +50,26 @@ pub use options::{
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
     SubagentServers, TOOL_NAMES, Trust, cloud_servers, offers, offers_mcp,
 };
+pub use policy::{
+    Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
+    PermissionRules, Rule, ToolUse, Verdict,
+};
+pub use policy::{
+    Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
+    PermissionRules, Rule, ToolUse, Verdict,
+};
 pub use run::{
     Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,
     Steered,
 };
 pub use runtime::{Artifact, ReloadReport, Runtime, UsageReport};
+pub use sandbox::{SANDBOX_COMMAND, Sandbox, SandboxConfig, SandboxMode, SandboxNotes, run_sandboxed};
+pub use sources::Sources;
 pub use store::{
     AgentChange, AgentRecord, Begin, Begun, Claim, Cursor, EventRecord, Kept, Page, Presence, RunChange,
     RunRecord, Store, StoreChoice, Writes, memory_store,
 };
-pub use hooks::{HookFacts, Hooks, McpServerUse};
-pub use policy::{
-    Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
-    PermissionRules, Rule, ToolUse, Verdict,
-};
-pub use sources::Sources;
-pub use sandbox::{SANDBOX_COMMAND, Sandbox, SandboxConfig, SandboxMode, SandboxNotes, run_sandboxed};
 pub use tools::{
-    Arguments, AskHost, Capabilities, Capability, Question, Tool, ToolContext, ToolImage, ToolOutput, ToolRegistry,
-    ToolSession, ToolSetup,
+    Arguments, AskHost, Capabilities, Capability, Question, Tool, ToolContext, ToolImage, ToolOutput,
+    ToolRegistry, ToolSession, ToolSetup,
 };

@@ -81,9 +81,8 @@ impl Sandbox {
             },
         }
         match landlock::missing(&rules) {
-            None if config.strict && !rules.network => faults.push(
-                "Landlock denies TCP alone, and a network denied as a whole was asked for".to_owned(),
-            ),
+            None if config.strict && !rules.network => faults
+                .push("Landlock denies TCP alone, and a network denied as a whole was asked for".to_owned()),
             None => return Ok((Self { means: Means::Landlock, rules: rules.clone() }, notes(&rules))),
             Some(fault) => faults.push(fault),
         }
@@ -148,7 +147,8 @@ impl Sandbox {
         if !self.is_closed() {
             return None;
         }
-        let folders: Vec<String> = self.rules.writable.iter().map(|path| path.display().to_string()).collect();
+        let folders: Vec<String> =
+            self.rules.writable.iter().map(|path| path.display().to_string()).collect();
         let network = if self.rules.network { "" } else { " There is no network." };
         Some(format!("Commands run in a sandbox: only {} can be written.{network}", folders.join(", ")))
     }

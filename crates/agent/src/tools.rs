@@ -8,6 +8,7 @@ mod context;
 mod diff;
 mod disk;
 mod edit;
+mod fetch;
 mod files;
 mod ls;
 mod output;
@@ -76,6 +77,7 @@ fn all() -> Vec<Arc<dyn Tool>> {
         Arc::new(ls::Ls),
         Arc::new(todos::UpdateTodos),
         Arc::new(todos::ReadTodos),
+        Arc::new(fetch::WebFetch),
         Arc::new(ask::AskQuestion),
     ]
 }

@@ -240,10 +240,12 @@ fn plain(
         "HTTP/1.1 {status} Scripted\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
         body.len()
     );
-    for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
+    head.push_str(&written(headers));
     connection.write_all(format!("{head}\r\n{body}").as_bytes())
+}
+
+fn written(headers: &[(String, String)]) -> String {
+    headers.iter().map(|(name, value)| [name, ": ", value, "\r\n"].concat()).collect()
 }
 
 /// The events in chunks (RFC 9112), as far as the script lets them come.
@@ -255,9 +257,7 @@ fn stream(
 ) -> io::Result<()> {
     let kind = if protocol == Protocol::Ollama { "application/x-ndjson" } else { "text/event-stream" };
     let mut head = format!("HTTP/1.1 200 Scripted\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n");
-    for (name, value) in &reply.headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
+    head.push_str(&written(&reply.headers));
     connection.write_all(format!("{head}\r\n").as_bytes())?;
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
     let at = |place: &Option<script::Place>| {

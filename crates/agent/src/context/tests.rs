@@ -126,7 +126,7 @@ fn bad_files_are_told_and_the_rest_is_used() {
     let context = machine.load(&[Project]);
     let told: Vec<String> = context.diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 7, "{told:#?}");
-    assert!(told.iter().any(|text| text.contains("bad.mdc:2:")), "{told:#?}");
+    assert!(told.iter().any(|text| text.contains("bad.mdc:3:")), "{told:#?}");
     assert!(context.subagents.is_empty() && context.skills.is_empty());
     let agents = context.rules.iter().find(|rule| rule.name == "AGENTS.md").unwrap();
     assert_eq!(agents.text.len(), 256 * 1024);

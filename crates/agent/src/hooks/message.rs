@@ -127,6 +127,9 @@ impl Reply {
         if stdout.iter().all(u8::is_ascii_whitespace) {
             return Ok(Self::default());
         }
+        if stdout.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+            return Err("its answer is no object".to_owned());
+        }
         let reply: Self = serde_json::from_slice(stdout)
             .map_err(|error| format!("its answer cannot be understood (line {})", error.line()))?;
         match &reply.updated_input {

@@ -85,25 +85,28 @@ pub(super) async fn run(
         }
     });
     // A little longer than the wait below: it ends by itself.
-    let wait = spawn_blocking(move || child.wait_timeout(most + PIPE_TIME));
-    let exit = tokio::select! {
-        exit = wait => Ok(exit.ok().flatten()),
+    let wait = spawn_blocking({
+        let child = Arc::clone(&child);
+        move || child.wait_ended(most + PIPE_TIME)
+    });
+    let ended = tokio::select! {
+        ended = wait => ended.is_ok_and(|ended| ended).then_some(()).ok_or_else(|| late(most)),
         () = cancel.cancelled() => Err(Ran::Cancelled),
-        () = tokio::time::sleep(most) => Err(Ran::Failed(format!("did not end within {most:?}"))),
+        () = tokio::time::sleep(most) => Err(late(most)),
     };
+    // Also what it left behind, so that nobody holds its pipes.
     ending.end().await;
     let bytes = timeout(PIPE_TIME, output).await;
     let _tail = timeout(PIPE_TIME, errors).await;
     drop(feed);
-    let exit = match exit {
-        Ok(exit) => exit,
-        Err(ran) => return ran,
-    };
+    if let Err(ran) = ended {
+        return ran;
+    }
     let stderr = tail.text();
-    let code = match exit {
+    let code = match child.try_wait() {
         Some(Exit::Code(code)) => code,
         Some(exit) => return Ran::Failed(exit.to_string()),
-        None => return Ran::Failed(format!("did not end within {most:?}")),
+        None => return late(most),
     };
     match bytes {
         Ok(Ok(Ok(stdout))) if stdout.len() as u64 > MOST_BYTES => {
@@ -112,4 +115,8 @@ pub(super) async fn run(
         Ok(Ok(Ok(stdout))) => Ran::Ended { code, stdout, stderr },
         _ => Ran::Failed("its output cannot be read".to_owned()),
     }
+}
+
+fn late(most: Duration) -> Ran {
+    Ran::Failed(format!("did not end within {most:?}"))
 }

@@ -135,6 +135,11 @@ impl Conversation {
         id
     }
 
+    /// Whether there was a call of this id.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.ids.contains(id)
+    }
+
     /// Puts something smaller in the place of a result's content.
     pub(crate) fn replace_result(&mut self, message: usize, call_id: &str, text: String) {
         let Some(Message::Tools(results)) = self.messages.get_mut(message) else { return };

@@ -43,7 +43,10 @@ pub(crate) fn answer(result: &ToolAnswer) -> u64 {
 
 /// Units of tools, as they stand in a request.
 pub(crate) fn tools(specs: &[ToolSpec]) -> u64 {
-    specs.iter().map(|spec| text(&spec.name) + text(&spec.description) + text(spec.schema.text()) + FRAME).sum()
+    specs
+        .iter()
+        .map(|spec| text(&spec.name) + text(&spec.description) + text(spec.schema.text()) + FRAME)
+        .sum()
 }
 
 fn user_part(part: &UserPart) -> u64 {
@@ -72,7 +75,11 @@ pub(crate) fn correct(ratio: f64, units: u64, reported: u64) -> f64 {
 }
 
 /// Tokens of so many units.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a product of numbers that are not negative")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a product of numbers that are not negative"
+)]
 pub(crate) fn tokens(units: u64, ratio: f64) -> u64 {
     (to_float(units) * ratio).ceil() as u64
 }

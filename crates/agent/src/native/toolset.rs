@@ -7,9 +7,8 @@ use toolway_bridge::RawJson;
 
 use super::estimate;
 use super::model::ToolSpec;
-use super::turn_loop::{Offer, Offered, Shown};
+use super::turn_loop::{Offer, Offered, Resolve, Shown};
 use crate::generation::McpTool;
-use crate::options::Mode;
 use crate::tools::{Capability, Tool};
 
 /// Where a call goes.
@@ -38,7 +37,8 @@ pub(super) struct Toolset {
 /// What a toolset is made of.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
-    pub(super) mode: Mode,
+    /// Nothing that writes is offered.
+    pub(super) plans: bool,
     pub(super) built_in: Vec<Arc<dyn Tool>>,
     /// The tool of subagents, where there are any.
     pub(super) task: Option<ToolSpec>,
@@ -52,8 +52,7 @@ pub(super) struct Parts<'a> {
 impl Toolset {
     /// What the model has now.
     pub(super) fn new(parts: Parts<'_>) -> Self {
-        let Parts { mode, built_in, task, saved, servers, plan_reads_only } = parts;
-        let plans = mode == Mode::Plan;
+        let Parts { plans, built_in, task, saved, servers, plan_reads_only } = parts;
         let mut set = Self::default();
         let mut offer = Offer::default();
         for tool in built_in.into_iter().filter(|tool| !plans || !writes(tool.as_ref())) {
@@ -102,6 +101,11 @@ impl Toolset {
         offer.tools.insert(spec.name.clone(), offered);
         self.targets.insert(spec.name.clone(), target);
         self.specs.push(spec);
+    }
+
+    /// How calls of a tool that calls others are shown and ordered.
+    pub(super) fn resolve_by(&mut self, resolve: Resolve) {
+        Arc::make_mut(&mut self.offer).resolve = resolve;
     }
 
     /// Where a call by this name goes.

@@ -21,7 +21,7 @@ use crate::options::Limits;
 
 pub(crate) use self::calls::{CallDone, PlannedCall};
 use self::calls::{Calls, Sameness};
-pub(crate) use self::offer::{Offer, Offered, Shown};
+pub(crate) use self::offer::{Offer, Offered, Resolve, Resolved, Shown};
 use self::spend::Spend;
 use self::watch::Watch;
 

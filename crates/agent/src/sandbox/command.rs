@@ -25,11 +25,12 @@ struct Written {
 
 /// bubblewrap's arguments before the program.
 fn bubblewrap(rules: &Rules, cwd: &Path) -> Vec<OsString> {
-    let mut args: Vec<OsString> = ["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--ro-bind", "/", "/"]
-        .into_iter()
-        .chain(["--dev-bind", "/dev", "/dev", "--proc", "/proc"])
-        .map(OsString::from)
-        .collect();
+    let mut args: Vec<OsString> =
+        ["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--ro-bind", "/", "/"]
+            .into_iter()
+            .chain(["--dev-bind", "/dev", "/dev", "--proc", "/proc"])
+            .map(OsString::from)
+            .collect();
     for folder in &rules.writable {
         args.extend(["--bind-try".into(), folder.into(), folder.into()]);
     }
@@ -45,7 +46,12 @@ fn bubblewrap(rules: &Rules, cwd: &Path) -> Vec<OsString> {
 }
 
 /// The arguments for bubblewrap that start this program.
-pub(super) fn in_bubblewrap(rules: &Rules, cwd: &Path, program: &OsStr, args: Vec<OsString>) -> Vec<OsString> {
+pub(super) fn in_bubblewrap(
+    rules: &Rules,
+    cwd: &Path,
+    program: &OsStr,
+    args: Vec<OsString>,
+) -> Vec<OsString> {
     let mut all = bubblewrap(rules, cwd);
     all.push(program.to_owned());
     all.extend(args);
@@ -70,7 +76,8 @@ pub(super) fn bubblewrap_fault(bubblewrap: &Path, rules: &Rules) -> Option<Strin
 pub(super) fn in_helper(rules: &Rules, program: &OsStr, args: Vec<OsString>) -> Vec<OsString> {
     let written = Written { writable: rules.writable.clone(), network: rules.network };
     let written = serde_json::to_string(&written).unwrap_or_default();
-    let mut all: Vec<OsString> = vec![SANDBOX_COMMAND.into(), written.into(), "--".into(), program.to_owned()];
+    let mut all: Vec<OsString> =
+        vec![SANDBOX_COMMAND.into(), written.into(), "--".into(), program.to_owned()];
     all.extend(args);
     all
 }
@@ -125,7 +132,8 @@ mod tests {
 
     #[test]
     fn bubblewrap_opens_the_folders_closes_what_is_protected_and_the_network() {
-        let args = in_bubblewrap(&rules(false), Path::new("/w"), OsStr::new("sh"), vec!["-c".into(), "ls".into()]);
+        let args =
+            in_bubblewrap(&rules(false), Path::new("/w"), OsStr::new("sh"), vec!["-c".into(), "ls".into()]);
         let text: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
         assert_eq!(
             text.join(" "),

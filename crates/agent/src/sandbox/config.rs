@@ -57,7 +57,8 @@ impl SandboxConfig {
     pub fn read(user: Option<&Path>, project: Option<&Path>) -> Result<(Self, SandboxNotes), AgentError> {
         let (mut config, mut notes) = (Self::default(), SandboxNotes::default());
         for (folder, is_project) in [(user, false), (project, true)] {
-            let Some(file) = folder.map(|folder| folder.join("sandbox.json")).filter(|file| file.exists()) else {
+            let Some(file) = folder.map(|folder| folder.join("sandbox.json")).filter(|file| file.exists())
+            else {
                 continue;
             };
             let fault = |message: String| AgentError::fault(file.display().to_string(), message);
@@ -147,9 +148,13 @@ impl SandboxConfig {
             }
             // By name nothing can be let through or held back here.
             self.network = false;
-            note(format!("{field}: the network is denied as a whole, since addresses cannot be told apart here"));
+            note(format!(
+                "{field}: the network is denied as a whole, since addresses cannot be told apart here"
+            ));
         }
-        for (key, _) in members.iter().filter(|(key, _)| !["default", "allow", "deny", "version"].contains(&&*key.name)) {
+        for (key, _) in
+            members.iter().filter(|(key, _)| !["default", "allow", "deny", "version"].contains(&&*key.name))
+        {
             note(format!("networkPolicy.{} is not known", key.name));
         }
         Ok(())
@@ -198,8 +203,13 @@ mod tests {
             "type": "workspace_readwrite", "additionalReadwritePaths": ["../shared"], "disableTmpWrite": true, }"#;
         let (config, notes) = read(Some(user), Some(project)).unwrap();
         let writable = vec![PathBuf::from("/cache"), PathBuf::from("project/../shared")];
-        let expected =
-            SandboxConfig { mode: SandboxMode::Workspace, writable, no_temp: true, network: true, strict: false };
+        let expected = SandboxConfig {
+            mode: SandboxMode::Workspace,
+            writable,
+            no_temp: true,
+            network: true,
+            strict: false,
+        };
         assert_eq!(config, expected);
         assert_eq!(notes, Vec::<String>::new());
         assert_eq!(read(None, None).unwrap().0, SandboxConfig::default());
@@ -224,7 +234,8 @@ mod tests {
             assert!(!config.network, "{policy}");
             assert_eq!(notes.len(), 1, "{notes:?}");
         }
-        let (config, notes) = read(Some(r#"{"networkPolicy": {"default": "allow", "deny": []}}"#), None).unwrap();
+        let (config, notes) =
+            read(Some(r#"{"networkPolicy": {"default": "allow", "deny": []}}"#), None).unwrap();
         assert!(config.network && notes.is_empty());
         let (_, notes) = read(Some(r#"{"odd": 1, "enableSharedBuildCache": true}"#), None).unwrap();
         assert_eq!(notes.len(), 2, "{notes:?}");
@@ -242,7 +253,10 @@ mod tests {
             r#"{"networkPolicy": []}"#,
         ] {
             let error = read(None, Some(text)).unwrap_err();
-            assert!(error.contains("[validation_error]") && error.contains("sandbox.json"), "{text}: {error}");
+            assert!(
+                error.contains("[validation_error]") && error.contains("sandbox.json"),
+                "{text}: {error}"
+            );
         }
     }
 }

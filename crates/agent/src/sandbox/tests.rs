@@ -12,7 +12,8 @@ fn landlock(rules: Rules) -> Sandbox {
 /// Runs a command line in the box, from a thread of its own.
 fn run(sandbox: Sandbox, script: String) -> Output {
     let thread = std::thread::spawn(move || {
-        let (program, args) = sandbox.wrap("/bin/bash".into(), vec!["-c".into(), script.into()], Path::new("/"));
+        let (program, args) =
+            sandbox.wrap("/bin/bash".into(), vec!["-c".into(), script.into()], Path::new("/"));
         sandbox.restrict_this_thread().unwrap();
         Command::new(program).args(args).output().unwrap()
     });
@@ -138,7 +139,10 @@ fn what_stays_open_is_said() {
     assert!(error.to_string().contains("toolway program"), "{error}");
     let helper = Some(Path::new("/bin/toolway"));
     let (program, args) = sandbox.server_command("srv".into(), Vec::new(), Path::new("/w"), helper).unwrap();
-    assert_eq!((program, args.first().unwrap().as_os_str()), ("/bin/toolway".into(), OsStr::new(SANDBOX_COMMAND)));
+    assert_eq!(
+        (program, args.first().unwrap().as_os_str()),
+        ("/bin/toolway".into(), OsStr::new(SANDBOX_COMMAND))
+    );
 }
 
 #[test]

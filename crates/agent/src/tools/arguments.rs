@@ -44,10 +44,9 @@ impl Arguments {
             Ok(Value::Null) => Ok(Self { members: Map::new() }),
             // Some models write the object as a text once more.
             Ok(Value::String(text)) if text.trim_start().starts_with('{') => Self::parse(&text),
-            Ok(other) => Err(ToolOutput::error(format!(
-                "The arguments must be a JSON object; {} came.",
-                kind(&other)
-            ))),
+            Ok(other) => {
+                Err(ToolOutput::error(format!("The arguments must be a JSON object; {} came.", kind(&other))))
+            }
             Err(error) => Err(ToolOutput::error(format!(
                 "The arguments are no JSON ({error}). Call the tool again with one whole JSON object."
             ))),
@@ -79,16 +78,15 @@ impl Arguments {
         let unknown = self.members.iter().find(|(name, value)| {
             !value.is_null()
                 && !known.contains(&name.as_str())
-                && !known.iter().any(|one| {
-                    !self.members.contains_key(*one) && aliases(one).contains(&name.as_str())
-                })
+                && !known
+                    .iter()
+                    .any(|one| !self.members.contains_key(*one) && aliases(one).contains(&name.as_str()))
         });
         match unknown {
             None => Ok(()),
-            Some((name, _)) => Err(fault(
-                name,
-                format!("there is no such argument; the arguments are {}", known.join(", ")),
-            )),
+            Some((name, _)) => {
+                Err(fault(name, format!("there is no such argument; the arguments are {}", known.join(", "))))
+            }
         }
     }
 
@@ -242,7 +240,8 @@ mod tests {
 
     #[test]
     fn harmless_differences_are_taken_as_meant() {
-        let args = args(json!({"limit": "12", "offset": 3.0, "background": "true", "file_path": "a", "x": 1}));
+        let args =
+            args(json!({"limit": "12", "offset": 3.0, "background": "true", "file_path": "a", "x": 1}));
         assert_eq!(args.count("limit").unwrap(), Some(12));
         assert_eq!(args.count("offset").unwrap(), Some(3));
         assert!(args.flag("background").unwrap());
@@ -264,7 +263,8 @@ mod tests {
 
     #[test]
     fn faults_name_the_argument_and_what_is_wanted() {
-        let args = args(json!({"path": ["a"], "limit": -1, "flag": "maybe", "mode": "x", "empty": " ", "l": [1]}));
+        let args =
+            args(json!({"path": ["a"], "limit": -1, "flag": "maybe", "mode": "x", "empty": " ", "l": [1]}));
         let table = [
             (args.required("path").unwrap_err(), "Argument `path`: must be a text; a list came."),
             (args.required("none").unwrap_err(), "Argument `none`: is missing."),

@@ -126,7 +126,10 @@ mod tests {
         let args = || json!({"question": "which?", "options": ["a", "b"]});
         assert_eq!(ask(Some(Host(Some(Ok(())))), args(), token()).await.text, "a\nb\nwhich?");
         let output = ask(Some(Host(Some(Err("the window was closed".to_owned())))), args(), token()).await;
-        assert_eq!((output.text.as_str(), output.is_error), ("There is no answer: the window was closed.", true));
+        assert_eq!(
+            (output.text.as_str(), output.is_error),
+            ("There is no answer: the window was closed.", true)
+        );
         let output = ask(None, args(), token()).await;
         assert!(output.is_error && output.text.starts_with("Nobody can be asked here"), "{}", output.text);
         let cancelled = token();

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
 
+use super::fetch::Web;
 use super::files::ReadFiles;
 use super::outputs::Outputs;
 use super::paths::{Place, Roots};
@@ -75,6 +76,7 @@ pub struct ToolSession {
     pub(crate) shells: Shells,
     pub(crate) todos: Todos,
     pub(crate) outputs: Arc<Outputs>,
+    pub(crate) web: Web,
     /// Held while a file is changed.
     pub(crate) writing: tokio::sync::Mutex<()>,
     pub(crate) host: Option<Arc<dyn AskHost>>,
@@ -96,6 +98,7 @@ impl ToolSession {
             files: ReadFiles::default(),
             shells: Shells::default(),
             todos: Todos::default(),
+            web: Web::default(),
             outputs: Arc::new(Outputs::new(&setup.temp)),
             writing: tokio::sync::Mutex::default(),
             host,
@@ -123,7 +126,11 @@ impl ToolSession {
 
     /// What the model has to know of the folders and the sandbox.
     pub fn described(&self) -> String {
-        let folders = format!("The working folder is {}. Files may be read and written in {}.", self.setup.cwd.display(), self.roots.named());
+        let folders = format!(
+            "The working folder is {}. Files may be read and written in {}.",
+            self.setup.cwd.display(),
+            self.roots.named()
+        );
         match self.setup.sandbox.described() {
             Some(sandbox) => format!("{folders} {sandbox}"),
             None => folders,
@@ -175,7 +182,8 @@ impl ToolContext {
 
     /// The same for the entry of that name itself, whatever it links to.
     pub(crate) fn granted_entry(&self, path: &str) -> Result<Place, super::ToolOutput> {
-        let place = self.session.roots.entry(path).map_err(|message| super::arguments::fault("path", message))?;
+        let place =
+            self.session.roots.entry(path).map_err(|message| super::arguments::fault("path", message))?;
         self.check(place, true)
     }
 

@@ -55,7 +55,8 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let beside = folder.join(format!(".toolway-{}.tmp", uuid::Uuid::new_v4().simple()));
     // Not through `tempfile`: a new file gets the mode that the user's mask gives.
     let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
-    let written = file.write_all(content).and_then(|()| keep(&file, about.as_ref())).and_then(|()| file.sync_all());
+    let written =
+        file.write_all(content).and_then(|()| keep(&file, about.as_ref())).and_then(|()| file.sync_all());
     drop(file);
     let replaced = written.and_then(|()| fs::rename(&beside, path));
     if replaced.is_err() {

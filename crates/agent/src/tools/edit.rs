@@ -92,7 +92,9 @@ fn changes(args: &Arguments) -> Result<Vec<Change>, ToolOutput> {
             .enumerate()
             .map(|(index, edit)| {
                 let read = edit.only(&CHANGE).and_then(|()| one(edit));
-                read.map_err(|error| ToolOutput::error(error.text.replacen('`', &format!("`edits[{index}]."), 1)))
+                read.map_err(|error| {
+                    ToolOutput::error(error.text.replacen('`', &format!("`edits[{index}]."), 1))
+                })
             })
             .collect(),
         _ => Ok(vec![one(args)?]),

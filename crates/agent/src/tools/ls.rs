@@ -100,7 +100,8 @@ mod tests {
     async fn entries_are_shown_in_order_with_what_they_are() {
         let folder = tempfile::tempdir().unwrap();
         let setup = ToolSetup::new(folder.path().to_owned(), "".into());
-        let context = ToolContext::new(Arc::new(ToolSession::new(setup, None)), "c", CancellationToken::new());
+        let context =
+            ToolContext::new(Arc::new(ToolSession::new(setup, None)), "c", CancellationToken::new());
         let ls = |args: Value| Ls.run(&context, Arguments::of(args).unwrap());
         assert_eq!(ls(json!({})).await.text, "[. is empty]");
         fs::create_dir(folder.path().join("dir")).unwrap();

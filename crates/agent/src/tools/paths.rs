@@ -65,7 +65,8 @@ impl Roots {
     /// Where a path leads that a model wrote.
     pub(crate) fn place(&self, path: &str) -> Result<Place, String> {
         let shown = self.shown(path)?;
-        let real = resolve(&shown).map_err(|error| format!("{} cannot be followed: {error}", shown.display()))?;
+        let real =
+            resolve(&shown).map_err(|error| format!("{} cannot be followed: {error}", shown.display()))?;
         Ok(self.at(&shown, real))
     }
 
@@ -75,7 +76,8 @@ impl Roots {
         let (Some(folder), Some(name)) = (shown.parent(), shown.file_name()) else {
             return Err(format!("{} names no entry of a folder", shown.display()));
         };
-        let folder = resolve(folder).map_err(|error| format!("{} cannot be followed: {error}", shown.display()))?;
+        let folder =
+            resolve(folder).map_err(|error| format!("{} cannot be followed: {error}", shown.display()))?;
         Ok(self.at(&shown, folder.join(name)))
     }
 
@@ -93,7 +95,8 @@ impl Roots {
 
     /// A path as short as it can be said: relative to the working folder where it lies in it.
     pub(crate) fn short(&self, path: &Path) -> String {
-        let inner = self.folders.first().into_iter().chain([&self.cwd]).find_map(|root| path.strip_prefix(root).ok());
+        let inner =
+            self.folders.first().into_iter().chain([&self.cwd]).find_map(|root| path.strip_prefix(root).ok());
         match inner {
             Some(inner) if inner.as_os_str().is_empty() => ".".to_owned(),
             Some(inner) => inner.display().to_string(),

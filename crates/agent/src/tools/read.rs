@@ -106,7 +106,9 @@ fn show(bytes: Vec<u8>, named: &str, place: &Place, want: Want) -> Result<ToolOu
     let (text, mut notes) = match content(bytes) {
         Content::Text { text, mark: false } => (text, Vec::new()),
         Content::Text { text, mark: true } => (text, vec!["it begins with a byte order mark".to_owned()]),
-        Content::Foreign { text, encoding } => (text, vec![format!("its encoding is {encoding}: it cannot be edited")]),
+        Content::Foreign { text, encoding } => {
+            (text, vec![format!("its encoding is {encoding}: it cannot be edited")])
+        }
         Content::Binary(what) | Content::Image(what) => {
             return Err(ToolOutput::error(format!("{named} is {what} ({size} bytes) and cannot be shown.")));
         }
@@ -114,9 +116,7 @@ fn show(bytes: Vec<u8>, named: &str, place: &Place, want: Want) -> Result<ToolOu
     if is_crlf(&text) {
         notes.push("its lines end with CRLF; edit keeps that".to_owned());
     }
-    let details = |shown: u64, lines: u64| {
-        json!({"path": place.real.display().to_string(), "bytes": size, "lines": lines, "offset": want.offset, "shown": shown})
-    };
+    let details = |shown: u64, lines: u64| json!({"path": place.real.display().to_string(), "bytes": size, "lines": lines, "offset": want.offset, "shown": shown});
     let total = text.lines().count() as u64;
     if total == 0 {
         return Ok(ToolOutput::text(format!("[{named} is empty]")).with_details(&details(0, 0)));
@@ -175,7 +175,8 @@ fn part_of_line(text: &str, number: u64, from: u64) -> Result<(String, u64, Opti
     }
     let (piece, rest) = cut(line, skip, CHARS - 1000);
     let last = length - rest;
-    let next = if rest > 0 { format!(": go on with offset={number} fromChar={}", last + 1) } else { String::new() };
+    let next =
+        if rest > 0 { format!(": go on with offset={number} fromChar={}", last + 1) } else { String::new() };
     let more = format!("characters {} to {last} of {length} of line {number}{next}", skip + 1);
     Ok((piece.to_owned(), 1, Some(more)))
 }

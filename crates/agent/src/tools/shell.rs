@@ -56,7 +56,10 @@ impl Request {
             Some(0) => return Err(fault("timeoutMs", "must be at least 1")),
             Some(ms) if Duration::from_millis(ms) > cap => {
                 let most = cap.as_millis();
-                return Err(fault("timeoutMs", format!("must be at most {most}; run what takes longer with background=true")));
+                return Err(fault(
+                    "timeoutMs",
+                    format!("must be at most {most}; run what takes longer with background=true"),
+                ));
             }
             Some(ms) => Duration::from_millis(ms),
         };
@@ -188,9 +191,10 @@ fn working_folder(context: &ToolContext, cwd: Option<&str>) -> Result<PathBuf, T
     if !place.real.is_dir() {
         return Err(fault("cwd", format!("{} is no folder", place.shown.display())));
     }
-    let granted = context.granted.iter().any(
-        |action| matches!(action, Action::Shell { cwd: Some(cwd), .. } if *cwd == place.real),
-    );
+    let granted = context
+        .granted
+        .iter()
+        .any(|action| matches!(action, Action::Shell { cwd: Some(cwd), .. } if *cwd == place.real));
     if place.outside && !granted {
         let named = context.session.roots.named();
         return Err(fault("cwd", format!("{} lies outside of {named}", place.shown.display())));

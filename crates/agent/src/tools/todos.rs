@@ -125,7 +125,8 @@ fn update(todos: &Todos, args: &Arguments) -> Result<(), ToolOutput> {
     for (index, entry) in entries.iter().enumerate() {
         let named = |name: &str, message: &str| fault(&format!("todos[{index}].{name}"), message);
         let content = entry.text("content")?.filter(|content| !content.trim().is_empty());
-        let id = entry.text("id")?.filter(|id| !id.trim().is_empty()).unwrap_or_else(|| (index + 1).to_string());
+        let id =
+            entry.text("id")?.filter(|id| !id.trim().is_empty()).unwrap_or_else(|| (index + 1).to_string());
         let status = entry.word("status", &STATUSES)?;
         match list.iter_mut().find(|todo| todo.id == id) {
             Some(_) if !merge => return Err(named("id", "is in the list twice")),
@@ -222,7 +223,8 @@ mod tests {
         for (value, text) in table {
             assert_eq!(change(&todos, value).unwrap_err().text, text);
         }
-        let error = change(&todos, json!({"todos": [{"id": "a", "status": "odd"}], "merge": true})).unwrap_err();
+        let error =
+            change(&todos, json!({"todos": [{"id": "a", "status": "odd"}], "merge": true})).unwrap_err();
         assert!(error.text.contains("pending, in_progress, completed, cancelled"), "{}", error.text);
         assert_eq!(todos.output().text, "[ ] dig (a)");
     }

@@ -35,8 +35,10 @@ fn main() -> Result<()> {
     let mut output = io::stdout();
     output.write_all(format!("{}\n", server.root()).as_bytes())?;
     output.flush()?;
-    while stay {
-        std::thread::park();
+    if stay {
+        loop {
+            std::thread::park();
+        }
     }
     // The end of whoever started it is its end.
     io::stdin().read_to_end(&mut Vec::new())?;

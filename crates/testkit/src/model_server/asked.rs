@@ -55,7 +55,7 @@ impl Asked {
             }
             ("tool", _) => self.results.push(texts(content)),
             (_, "function_call_output") => {
-                self.results.push(texts(message.get("output").unwrap_or(&Value::Null)))
+                self.results.push(texts(message.get("output").unwrap_or(&Value::Null)));
             }
             _ => self.user_content(content),
         }

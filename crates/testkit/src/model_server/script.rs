@@ -237,7 +237,7 @@ impl ModelReply {
             "text" => self.text = text_pieces(value)?,
             "calls" => {
                 self.calls =
-                    value.as_array().context("no list")?.iter().map(Call::of).collect::<Result<_>>()?
+                    value.as_array().context("no list")?.iter().map(Call::of).collect::<Result<_>>()?;
             }
             "refusal" => self.refusal = Some(text()?),
             "stop" => self.stop = Some(text()?),
@@ -350,7 +350,7 @@ fn parts(text: &str, count: usize) -> Vec<String> {
 /// A script, and how far it is.
 #[derive(Debug)]
 pub(super) struct Script {
-    script: ModelScript,
+    told: ModelScript,
     fitted: Vec<usize>,
     given: usize,
     number: u64,
@@ -364,11 +364,11 @@ pub(super) struct Chosen {
 
 impl Script {
     pub(super) fn new(script: ModelScript) -> Self {
-        Self { fitted: vec![0; script.rules.len()], script, given: 0, number: 0 }
+        Self { fitted: vec![0; script.rules.len()], told: script, given: 0, number: 0 }
     }
 
     pub(super) fn then(&mut self, reply: ModelReply) {
-        self.script.replies.push(reply);
+        self.told.replies.push(reply);
     }
 
     pub(super) fn choose(&mut self, asked: &Asked) -> Chosen {
@@ -379,15 +379,15 @@ impl Script {
     }
 
     fn next(&mut self, asked: &Asked) -> Option<ModelReply> {
-        for (rule, fitted) in self.script.rules.iter().zip(&mut self.fitted) {
+        for (rule, fitted) in self.told.rules.iter().zip(&mut self.fitted) {
             if rule.times.is_none_or(|times| *fitted < times) && rule.fits(asked) {
                 let reply = rule.replies.get(*fitted).or(rule.replies.last()).cloned();
                 *fitted += 1;
                 return reply;
             }
         }
-        let reply = self.script.replies.get(self.given).cloned();
+        let reply = self.told.replies.get(self.given).cloned();
         self.given += 1;
-        reply.or_else(|| self.script.otherwise.clone()).or_else(|| self.script.replies.last().cloned())
+        reply.or_else(|| self.told.otherwise.clone()).or_else(|| self.told.replies.last().cloned())
     }
 }

@@ -26,7 +26,10 @@ async fn a_hook_is_told_what_is_called_and_numbers_stay() {
     let hooks = machine.project_hooks();
     let call = Call::of_server(r#"{"n":9007199254740993123,"s":"é"}"#);
     let result = RawJson::new(r#"{"content":[],"big":1e400}"#).unwrap();
-    assert_eq!(hooks.before_tool(call.call(), &cancel()).await, super::super::Beforehand::default());
+    assert_eq!(
+        hooks.before_tool(call.call(), &cancel()).await,
+        crate::hooks::sequence::Beforehand::default()
+    );
     hooks.before_server(call.call(), &cancel()).await;
     hooks.after(call.call(), &result, Duration::from_millis(7), &cancel()).await;
     let text = |name: &str| std::fs::read_to_string(machine.home.join(name)).unwrap();

@@ -9,7 +9,7 @@ use crate::error::{AgentError, Fault};
 use crate::options::ModelChoice;
 
 const NAMES: &str = "temperature, topP, maxTokens, stop, seed, reasoningEffort, verbosity, serviceTier, extra, \
-                     contextWindow, images, prices";
+                     baseUrl, contextWindow, images, prices";
 /// The words for how much a model thinks.
 const EFFORTS: &str = "none, minimal, low, medium, high, xhigh, max, or a number of tokens";
 
@@ -17,6 +17,8 @@ const EFFORTS: &str = "none, minimal, low, medium, high, xhigh, max, or a number
 #[derive(Debug, Clone, Default)]
 pub(super) struct Params {
     pub(super) options: ChatOptions,
+    /// Another address of the service.
+    pub(super) base_url: Option<String>,
     facts: Facts,
 }
 
@@ -76,6 +78,7 @@ impl Params {
                 }
                 options.extra_body = Some(value.clone());
             }
+            "baseUrl" | "baseURL" => self.base_url = Some(value.as_str().ok_or("it must be a text")?.to_owned()),
             "contextWindow" => self.facts.context = Some(count(value)?.into()),
             "images" => self.facts.images = Some(value.as_bool().ok_or("it must be true or false")?),
             "prices" => self.facts.prices = Some(prices(value)?),

@@ -1,6 +1,7 @@
 //! Owns models that are reached over the network: which one a choice names, its connections, made when they are first
 //! needed, and how often a request is sent again. It must not know how answers are written.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use genai::resolver::{AuthData, Endpoint};
 use genai::{Headers, ModelIden, ServiceTarget};
 use reqwest::redirect;
 use tokio_util::sync::CancellationToken;
+use toolway_secret::Secret;
 use toolway_transport::Roots;
 
 use super::params::Params;
@@ -17,7 +19,7 @@ use super::service::{ServiceAccess, Target, Wire};
 use super::stream::RemoteStream;
 use super::{Model, ModelFacts, ModelRequest, ModelSource, ModelStream};
 use crate::error::AgentError;
-use crate::options::ModelChoice;
+use crate::options::{Machine, ModelChoice, Retries};
 
 const CONNECT: Duration = Duration::from_secs(20);
 const MESSAGES_VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
@@ -61,6 +63,16 @@ struct Shared {
 }
 
 impl RemoteModels {
+    /// Models as an agent on this machine has them: with its key, or those of its environment.
+    pub(crate) fn of(machine: &Machine, api_key: Option<Secret>, retries: Retries) -> Self {
+        let variables = machine.environment().vars.clone();
+        let patience = match retries {
+            Retries::On => Patience::default(),
+            Retries::Off => Patience { attempts: 1, ..Patience::default() },
+        };
+        Self::new(ServiceAccess { api_key, base_url: None, variables }, patience)
+    }
+
     /// Models that are reached with that. Nothing is looked at yet.
     pub(crate) fn new(access: ServiceAccess, patience: Patience) -> Self {
         let shared = Shared { access, patience, plain: OnceLock::new(), secure: OnceLock::new() };
@@ -71,7 +83,13 @@ impl RemoteModels {
 impl ModelSource for RemoteModels {
     fn open(&self, choice: &ModelChoice) -> Result<Arc<dyn Model>, AgentError> {
         let params = Params::of(choice)?;
-        let target = Target::of(&choice.id, &self.shared.access)?;
+        let access = match &params.base_url {
+            None => Cow::Borrowed(&self.shared.access),
+            Some(base_url) => {
+                Cow::Owned(ServiceAccess { base_url: Some(base_url.clone()), ..self.shared.access.clone() })
+            }
+        };
+        let target = Target::of(&choice.id, &access)?;
         let known = ModelFacts::of(&target.model, target.service.images, target.official);
         let facts = params.facts(known);
         let remote =

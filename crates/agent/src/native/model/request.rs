@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use genai::adapter::AdapterKind;
 use genai::chat::{
     CacheControl, ChatMessage, ChatOptions, ChatRequest, ContentPart, MessageContent, ReasoningEffort, Tool,
     ToolCall, ToolResponse,
@@ -23,6 +24,7 @@ pub(super) fn request(target: &Target, request: &ModelRequest<'_>, images: bool)
     let mut writer = Writer {
         wire: target.service.wire,
         echoes: target.service.echoes_thinking,
+        single: target.service.kind == AdapterKind::Ollama,
         tag: tag(target),
         images,
         messages: Vec::with_capacity(request.messages.len() + 1),
@@ -77,6 +79,7 @@ pub(super) fn tag(target: &Target) -> String {
 struct Writer<'a> {
     wire: Wire,
     echoes: bool,
+    single: bool,
     tag: String,
     images: bool,
     messages: Vec<ChatMessage>,
@@ -188,9 +191,10 @@ impl<'a> Writer<'a> {
         for answer in own {
             parts.push(self.tool_part(answer, &mut pictures));
         }
-        if !parts.is_empty() {
-            self.messages.push(ChatMessage::tool(MessageContent::from_parts(parts)));
-        }
+        // Of a message for Ollama the library takes one result alone.
+        let size = if self.single { 1 } else { parts.len().max(1) };
+        let chunks = parts.chunks(size).map(|chunk| ChatMessage::tool(MessageContent::from_parts(chunk)));
+        self.messages.extend(chunks);
         if !pictures.is_empty() {
             self.messages.push(ChatMessage::user(pictures));
         }

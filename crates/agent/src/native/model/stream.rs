@@ -2,8 +2,8 @@
 //! a cancellation. It must not know how frames are written.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::pin::Pin;
+use std::future::{Future as _, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use futures_core::Stream as _;
 use genai::chat::{ChatFrameSink, ChatOptions, ChatRequest, ChatStream, FrameCtx, RawFrameRef};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Dispatch;
 
 use super::fault::{Failure, of_cut, of_flood, of_library, of_read};
 use super::remote::Remote;
@@ -133,7 +134,8 @@ impl RemoteStream {
         let client = self.remote.client().await.map_err(lasting)?;
         self.frames.clear();
         let target = self.remote.service_target();
-        let sent = client.exec_chat_stream(target, self.request.clone(), Some(&self.options)).await;
+        let mut sending = pin!(client.exec_chat_stream(target, self.request.clone(), Some(&self.options)));
+        let sent = poll_fn(|context| quietly(|| sending.as_mut().poll(context))).await;
         self.attempt += 1;
         let stream = sent.map_err(|error| of_library(&self.remote.target, &error, false))?.stream;
         let wire = self.remote.target.service.wire;
@@ -147,7 +149,7 @@ impl RemoteStream {
             return Ok(());
         };
         let target = &self.remote.target;
-        let item = poll_fn(|context| Pin::new(&mut **stream).poll_next(context)).await;
+        let item = poll_fn(|context| quietly(|| Pin::new(&mut **stream).poll_next(context))).await;
         let (frames, bytes) = self.frames.take();
         if bytes > MOST {
             return Err(of_flood(target, MOST));
@@ -197,6 +199,11 @@ impl RemoteStream {
         let part = getrandom::fill(&mut random).map_or(0, |()| u32::from(random[0]));
         whole - whole / 4 * part / 256
     }
+}
+
+/// The library logs what services write, and warns of what is as it should be.
+fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    tracing::dispatcher::with_default(&Dispatch::none(), work)
 }
 
 impl ModelStream for RemoteStream {

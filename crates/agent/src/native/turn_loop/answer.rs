@@ -169,10 +169,7 @@ impl TurnLoop {
         } else if self.attempt < self.attempts && !matches!(stop, ModelStop::MaxTokens) {
             self.attempt += 1;
             let (count, all) = (self.attempt, self.attempts);
-            self.note(
-                "retry",
-                format!("the model answered nothing, and is asked again ({count} of {all})"),
-            );
+            self.note("retry", format!("the model answered nothing, and is asked again ({count} of {all})"));
             self.ask(Duration::from_millis(200 << count.min(6)), false);
         } else {
             let message = match stop {

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use toolway_bridge::RawJson;
 
-use super::{Effect, Phase, Shown, TurnLoop};
+use super::{Effect, Offered, Phase, Shown, TurnLoop};
 use crate::engine::TurnStop;
 use crate::event::{Delta, EventKind, ToolCallEvent, ToolCallStatus, Truncated, Usage};
 use crate::native::model::{ModelCall, ToolAnswer, UserPart};
@@ -31,8 +31,8 @@ pub(crate) struct PlannedCall {
     pub(crate) name: String,
     /// A JSON object.
     pub(crate) arguments: RawJson,
-    /// How it is shown.
-    pub(crate) shown: Shown,
+    shown: Shown,
+    shown_arguments: RawJson,
     together: bool,
 }
 
@@ -97,8 +97,13 @@ impl TurnLoop {
         }
         let offered = self.offer.tools.get(&call.name).ok_or_else(|| self.offer.unknown(&call.name))?;
         let arguments = arguments(&call.name, &call.arguments)?;
-        let (together, shown) = (offered.together, offered.shown.clone());
-        Ok(PlannedCall { id: call.id.clone(), name: call.name.clone(), arguments, shown, together })
+        let (Offered { together, shown }, shown_arguments) =
+            match self.offer.resolve.of(&call.name, &arguments) {
+                Some(resolved) => (resolved.offered, resolved.arguments),
+                None => (offered.clone(), arguments.clone()),
+            };
+        let (id, name) = (call.id.clone(), call.name.clone());
+        Ok(PlannedCall { id, name, arguments, shown, shown_arguments, together })
     }
 
     /// A call that cannot be made begins and ends at once.
@@ -226,8 +231,10 @@ impl TurnLoop {
 impl PlannedCall {
     fn event(&self, status: ToolCallStatus, result: Option<RawJson>) -> ToolCallEvent {
         let (name, args) = match &self.shown {
-            Shown::Own => (self.name.clone(), self.arguments.clone()),
-            Shown::Mcp { server, tool } => ("mcp".to_owned(), mcp_arguments(server, tool, &self.arguments)),
+            Shown::Own => (self.name.clone(), self.shown_arguments.clone()),
+            Shown::Mcp { server, tool } => {
+                ("mcp".to_owned(), mcp_arguments(server, tool, &self.shown_arguments))
+            }
         };
         let truncated = Truncated::default();
         ToolCallEvent { call_id: self.id.clone(), name, status, args: Some(args), result, truncated }

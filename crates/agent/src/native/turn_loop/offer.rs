@@ -1,11 +1,44 @@
 //! Owns what the loop knows of the tools of a step: their names, and how their calls are shown and ordered.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use toolway_bridge::RawJson;
 
 /// The tools of a step, by the names that the model calls.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offer {
     pub(crate) tools: BTreeMap<String, Offered>,
+    pub(crate) resolve: Resolve,
+}
+
+/// Finds what a call of a tool that calls others is really for.
+#[derive(Clone, Default)]
+pub(crate) struct Resolve(pub(crate) Option<Arc<ResolveFn>>);
+
+/// By name and arguments; `None`: it is for the tool itself.
+pub(crate) type ResolveFn = dyn Fn(&str, &RawJson) -> Option<Resolved> + Send + Sync;
+
+/// What a call is really for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    pub(crate) offered: Offered,
+    /// The arguments that are shown.
+    pub(crate) arguments: RawJson,
+}
+
+impl fmt::Debug for Resolve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Resolve").field(&self.0.is_some()).finish()
+    }
+}
+
+impl Resolve {
+    /// What a call is really for.
+    pub(super) fn of(&self, name: &str, arguments: &RawJson) -> Option<Resolved> {
+        self.0.as_ref().and_then(|resolve| resolve(name, arguments))
+    }
 }
 
 /// One of them.

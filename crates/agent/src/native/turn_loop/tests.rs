@@ -45,7 +45,7 @@ impl Rig {
             ("write".to_owned(), own(false)),
             ("files__get".to_owned(), Offered { together: true, shown: mcp }),
         ];
-        Arc::new(Offer { tools: tools.into() })
+        Arc::new(Offer { tools: tools.into(), ..Offer::default() })
     }
 
     fn drain(&mut self) {
@@ -167,7 +167,9 @@ fn line(effect: &Effect) -> String {
         Effect::Event(EventKind::User { text }) => format!("user {text}"),
         Effect::Event(other) => format!("event {other:?}"),
         Effect::Delta(Delta::Text(text)) => format!("~{text}"),
-        Effect::Delta(Delta::ToolCallStarted(_) | Delta::ToolCallCompleted(_) | Delta::TurnEnded(_)) => "~".into(),
+        Effect::Delta(Delta::ToolCallStarted(_) | Delta::ToolCallCompleted(_) | Delta::TurnEnded(_)) => {
+            "~".into()
+        }
         Effect::Delta(delta) => format!("~{delta:?}"),
         Effect::Checkpoint => "keep".into(),
         Effect::Ask { delay, shorten } => {

@@ -18,7 +18,11 @@ pub(super) fn apply(text: &str, changes: &[Change]) -> Result<(String, Vec<usize
     let mut text = text.to_owned();
     let mut lines = Vec::new();
     for (index, change) in changes.iter().enumerate() {
-        let which = if changes.len() > 1 { format!("change {} of {}: ", index + 1, changes.len()) } else { String::new() };
+        let which = if changes.len() > 1 {
+            format!("change {} of {}: ", index + 1, changes.len())
+        } else {
+            String::new()
+        };
         text = one(&text, change, crlf, &mut lines).map_err(|reason| format!("{which}{reason}"))?;
     }
     Ok((text, lines))
@@ -32,11 +36,12 @@ fn one(text: &str, change: &Change, crlf: bool, lines: &mut Vec<usize>) -> Resul
         return Err("oldText and newText are the same.".to_owned());
     }
     // Models write LF whatever the file has.
-    let (old, new) = if crlf || (!text.contains(&change.old) && change.old.contains('\n') && text.contains("\r\n")) {
-        (to_crlf(&change.old), to_crlf(&change.new))
-    } else {
-        (change.old.clone(), change.new.clone())
-    };
+    let (old, new) =
+        if crlf || (!text.contains(&change.old) && change.old.contains('\n') && text.contains("\r\n")) {
+            (to_crlf(&change.old), to_crlf(&change.new))
+        } else {
+            (change.old.clone(), change.new.clone())
+        };
     let places: Vec<usize> = text.match_indices(&old).map(|(at, _)| at).collect();
     match places.as_slice() {
         [] => Err(missing(text, &change.old)),
@@ -70,7 +75,9 @@ fn missing(text: &str, old: &str) -> String {
         .then(|| lines.windows(wanted.len()).find(|window| window.iter().map(|(_, line)| line).eq(&wanted)))
         .flatten();
     if let Some((line, _)) = near.and_then(<[_]>::first) {
-        return format!("oldText is not in it; something that differs in white space only stands at line {line}.");
+        return format!(
+            "oldText is not in it; something that differs in white space only stands at line {line}."
+        );
     }
     let numbered = old.lines().next().is_some_and(|line| {
         line.trim_start().split_once('\t').is_some_and(|(number, _)| number.parse::<u64>().is_ok())
@@ -81,7 +88,9 @@ fn missing(text: &str, old: &str) -> String {
     let first = wanted.first().and_then(|first| lines.iter().find(|(_, line)| line == first));
     match first {
         Some((line, _)) => {
-            format!("oldText is not in it; its first line stands at line {line}, and what follows is different.")
+            format!(
+                "oldText is not in it; its first line stands at line {line}, and what follows is different."
+            )
         }
         None => "oldText is not in it; read it again.".to_owned(),
     }
@@ -97,9 +106,7 @@ mod tests {
 
     fn check(text: &str, changes: &[Change], expected: Result<(&str, &[usize]), &str>) {
         let made = apply(text, changes);
-        let expected = expected
-            .map(|(text, lines)| (text.to_owned(), lines.to_vec()))
-            .map_err(str::to_owned);
+        let expected = expected.map(|(text, lines)| (text.to_owned(), lines.to_vec())).map_err(str::to_owned);
         assert_eq!(made, expected);
     }
 

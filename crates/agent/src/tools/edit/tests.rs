@@ -65,7 +65,11 @@ async fn several_edits_are_all_or_nothing() {
     folder.has_read("a", "one two three").await;
     let bad = json!({"path": "a", "edits": [{"oldText": "one", "newText": "1"}, {"oldText": "four", "newText": "4"}]});
     let output = folder.edit(bad).await;
-    assert!(output.is_error && output.text.starts_with("Nothing was changed in a: change 2 of 2"), "{}", output.text);
+    assert!(
+        output.is_error && output.text.starts_with("Nothing was changed in a: change 2 of 2"),
+        "{}",
+        output.text
+    );
     assert_eq!(folder.text("a"), "one two three");
     let good = json!({"path": "a", "edits": [{"oldText": "one", "newText": "1"}, {"oldText": "three", "newText": "3"}]});
     assert!(!folder.edit(good).await.is_error);
@@ -115,12 +119,18 @@ async fn links_inside_are_followed_and_stay_links_and_links_outside_take_permiss
 #[tokio::test]
 async fn what_is_no_text_is_not_edited() {
     let folder = Folder::new();
-    for (name, bytes, reason) in
-        [("latin", b"caf\xe9".as_slice(), "not UTF-8"), ("wide", b"\xff\xfea\0", "UTF-16"), ("bin", b"a\0", "no text")]
-    {
+    for (name, bytes, reason) in [
+        ("latin", b"caf\xe9".as_slice(), "not UTF-8"),
+        ("wide", b"\xff\xfea\0", "UTF-16"),
+        ("bin", b"a\0", "no text"),
+    ] {
         folder.has_read(name, bytes).await;
         let output = folder.edit(json!({"path": name, "oldText": "a", "newText": "b"})).await;
-        assert!(output.is_error && (output.text.contains(reason) || output.text.contains("not been read")), "{}", output.text);
+        assert!(
+            output.is_error && (output.text.contains(reason) || output.text.contains("not been read")),
+            "{}",
+            output.text
+        );
         assert_eq!(std::fs::read(folder.path(name)).unwrap(), bytes);
     }
 }
@@ -143,8 +153,14 @@ async fn bad_arguments_are_said() {
     let table = [
         (json!({"path": "a", "newText": "b"}), "Argument `oldText`: is missing."),
         (json!({"path": "a", "edits": [{"oldText": "b"}]}), "Argument `edits[0].newText`: is missing."),
-        (json!({"path": "a", "edits": [{"oldText": "b", "newText": "c", "x": 1}]}), "Argument `edits[0].x`: there is no such argument"),
-        (json!({"path": "a", "oldText": "x", "newText": "y", "edits": [{"oldText": "b", "newText": "c"}]}), "goes without oldText"),
+        (
+            json!({"path": "a", "edits": [{"oldText": "b", "newText": "c", "x": 1}]}),
+            "Argument `edits[0].x`: there is no such argument",
+        ),
+        (
+            json!({"path": "a", "oldText": "x", "newText": "y", "edits": [{"oldText": "b", "newText": "c"}]}),
+            "goes without oldText",
+        ),
         (json!({"path": "no", "oldText": "x", "newText": "y"}), "There is no file no."),
     ];
     for (args, text) in table {

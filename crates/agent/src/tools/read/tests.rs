@@ -126,7 +126,10 @@ async fn what_is_not_there_is_said() {
         (json!({"path": "."}), ". is a folder: look into it with ls or glob."),
         (json!({}), "Argument `path`: is missing."),
         (json!({"path": "a", "limit": 0}), "Argument `limit`: must be at least 1."),
-        (json!({"path": "a", "lines": 3}), "Argument `lines`: there is no such argument; the arguments are path, offset, limit, fromChar."),
+        (
+            json!({"path": "a", "lines": 3}),
+            "Argument `lines`: there is no such argument; the arguments are path, offset, limit, fromChar.",
+        ),
     ];
     for (args, text) in table {
         let output = folder.read(args).await;

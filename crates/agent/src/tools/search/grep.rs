@@ -125,7 +125,10 @@ impl Want {
             builder.line_terminator(Some(b'\n')).crlf(true);
         }
         let matcher = builder.build(&pattern).map_err(|error| {
-            fault("pattern", format!("is no regular expression ({error}); with literal=true it is taken as it is"))
+            fault(
+                "pattern",
+                format!("is no regular expression ({error}); with literal=true it is taken as it is"),
+            )
         })?;
         let lines = |name: &str, both: Option<u64>| -> Result<usize, ToolOutput> {
             let lines = args.count(name)?.or(both).unwrap_or(0).min(MOST_CONTEXT);
@@ -137,7 +140,14 @@ impl Want {
             limit => usize::try_from(limit.min(MOST)).unwrap_or(usize::MAX),
         };
         let mode = args.word("outputMode", &MODES)?.unwrap_or("content");
-        Ok(Self { matcher, mode, before: lines("before", both)?, after: lines("after", both)?, multiline, limit })
+        Ok(Self {
+            matcher,
+            mode,
+            before: lines("before", both)?,
+            after: lines("after", both)?,
+            multiline,
+            limit,
+        })
     }
 
     fn searcher(&self) -> Searcher {
@@ -190,7 +200,8 @@ async fn run(context: &ToolContext, args: &Arguments) -> Result<ToolOutput, Tool
     let ((files, walked, enough), cut) = search(context, walk, work).await?;
     let mut notes = walked.notes;
     if enough {
-        notes.insert(0, format!("the search ended after more than {ENOUGH} finds: make the pattern narrower"));
+        notes
+            .insert(0, format!("the search ended after more than {ENOUGH} finds: make the pattern narrower"));
     } else if cut {
         notes.insert(0, "the search took too long and is not complete: name a folder or a glob".to_owned());
     }

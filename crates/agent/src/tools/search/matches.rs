@@ -44,8 +44,12 @@ impl FileMatches {
                 .lines
                 .iter()
                 .map(|line| match line {
-                    Line::Find(number, text) => Entry { text: format!("{named}:{number}:{text}"), counts: true },
-                    Line::Beside(number, text) => Entry { text: format!("{named}-{number}-{text}"), counts: false },
+                    Line::Find(number, text) => {
+                        Entry { text: format!("{named}:{number}:{text}"), counts: true }
+                    }
+                    Line::Beside(number, text) => {
+                        Entry { text: format!("{named}-{number}-{text}"), counts: false }
+                    }
                     Line::Gap => Entry { text: "--".to_owned(), counts: false },
                 })
                 .collect(),

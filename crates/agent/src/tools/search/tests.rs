@@ -147,7 +147,8 @@ async fn links_lead_no_search_outside() {
 async fn files_are_found_newest_first() {
     let folder = Folder::new(FILES);
     let touch = |name: &str, seconds: u64| {
-        let file = std::fs::File::options().write(true).open(folder.folder.path().join("work").join(name)).unwrap();
+        let file =
+            std::fs::File::options().write(true).open(folder.folder.path().join("work").join(name)).unwrap();
         file.set_modified(std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
     };
     touch("a.rs", 1000);
@@ -161,7 +162,10 @@ async fn files_are_found_newest_first() {
     assert!(glob(json!({"pattern": "/*.rs"})).await.contains("lies outside"));
     let absolute = folder.folder.path().join("work/src/*.txt").display().to_string();
     assert_eq!(glob(json!({"pattern": absolute})).await, "src/c.txt");
-    assert_eq!(glob(json!({"pattern": "**/*", "limit": 1})).await, "src/b.rs\n[the 1 files changed last of 3 are shown]");
+    assert_eq!(
+        glob(json!({"pattern": "**/*", "limit": 1})).await,
+        "src/b.rs\n[the 1 files changed last of 3 are shown]"
+    );
     assert_eq!(glob(json!({"pattern": "nope.*"})).await, "No file fits nope.*.");
     assert_eq!(glob(json!({"pattern": "d.rs", "noIgnore": true})).await, "ignored/d.rs");
     let output = folder.glob(json!({"pattern": "{a"})).await;

@@ -60,7 +60,11 @@ impl Tool for WriteStdin {
         let wants = args.text("input")?.is_some();
         let command = context.session.shells.find(&id).ok_or_else(|| unknown(context, &id))?;
         // Who may run the command may tell it something; only to look and to end it takes no permission.
-        Ok(if wants { vec![Action::Shell { command: command.line().to_owned(), cwd: None }] } else { Vec::new() })
+        Ok(if wants {
+            vec![Action::Shell { command: command.line().to_owned(), cwd: None }]
+        } else {
+            Vec::new()
+        })
     }
 
     fn run<'a>(&'a self, context: &'a ToolContext, args: Arguments) -> BoxFuture<'a, ToolOutput> {

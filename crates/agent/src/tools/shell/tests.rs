@@ -203,7 +203,11 @@ async fn a_command_in_the_background_is_told_and_read_on_and_ended() {
     let place = Place::new();
     let command = "echo ready; while read line; do echo \"got $line\"; done; echo over";
     let output = place.shell(json!({"command": command, "background": true, "stdin": true})).await;
-    assert!(!output.is_error && output.text.starts_with("ready\n[it runs in the background as shell-1"), "{}", output.text);
+    assert!(
+        !output.is_error && output.text.starts_with("ready\n[it runs in the background as shell-1"),
+        "{}",
+        output.text
+    );
     let output = place.stdin(json!({"id": "shell-1", "input": "a\nb\n"})).await;
     assert!(output.text.starts_with("got a\ngot b\n[it runs"), "{}", output.text);
     let output = place.stdin(json!({"id": "shell-1", "close": true})).await;

@@ -16,9 +16,9 @@ pub(super) fn end(mark: &str, grace: Duration) -> usize {
         signal(&handles, Signal::TERM);
         let limit = Timespec::try_from(grace).ok();
         // One after the other; the first that does not end in time is the last that is waited for.
-        handles.iter().all(|handle| {
-            matches!(poll(&mut [PollFd::new(handle, PollFlags::IN)], limit.as_ref()), Ok(1..))
-        });
+        handles
+            .iter()
+            .all(|handle| matches!(poll(&mut [PollFd::new(handle, PollFlags::IN)], limit.as_ref()), Ok(1..)));
         handles = find(mark);
     }
     signal(&handles, Signal::KILL);
@@ -37,11 +37,12 @@ fn find(mark: &str) -> Vec<OwnedFd> {
     let wanted = format!("{}={mark}", super::process::MARK);
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let processes = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    let marked = processes.filter_map(Pid::from_raw).filter(|process| *process != getpid()).filter_map(|process| {
-        // The handle first: it stays with the process that is looked at next, whoever gets the number later.
-        let handle = pidfd_open(process, PidfdFlags::empty()).ok()?;
-        let variables = fs::read(format!("/proc/{}/environ", process.as_raw_nonzero())).ok()?;
-        variables.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes()).then_some(handle)
-    });
+    let marked =
+        processes.filter_map(Pid::from_raw).filter(|process| *process != getpid()).filter_map(|process| {
+            // The handle first: it stays with the process that is looked at next, whoever gets the number later.
+            let handle = pidfd_open(process, PidfdFlags::empty()).ok()?;
+            let variables = fs::read(format!("/proc/{}/environ", process.as_raw_nonzero())).ok()?;
+            variables.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes()).then_some(handle)
+        });
     marked.collect()
 }

@@ -127,7 +127,8 @@ impl RunningCommand {
             .map_err(|error| format!("no thread could be started for it: {error}"))?;
         let Started { owned, stdin, stdout, stderr } =
             is_started.await.map_err(|_| "the thread that starts it broke off".to_owned())??;
-        let input = stdin.filter(|_| keep_input).map(Input::new).transpose().map_err(|error| error.to_string())?;
+        let input =
+            stdin.filter(|_| keep_input).map(Input::new).transpose().map_err(|error| error.to_string())?;
         let (pieces, mut tasks) = pipes::read(stdout, stderr).map_err(|error| error.to_string())?;
         let (tell, progress) = watch::channel(Progress::default());
         tasks.spawn(collect(pieces, is_ended, Arc::clone(&shared), tell));

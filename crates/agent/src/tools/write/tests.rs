@@ -96,7 +96,11 @@ async fn files_links_and_empty_folders_are_removed() {
     ];
     for (path, text) in table {
         let output = folder.call(&Delete, json!({"path": path})).await;
-        assert!(output.is_error && (output.text.contains(text) || output.text.contains("names no entry")), "{}", output.text);
+        assert!(
+            output.is_error && (output.text.contains(text) || output.text.contains("names no entry")),
+            "{}",
+            output.text
+        );
     }
 }
 

@@ -220,3 +220,41 @@ async fn a_page_that_is_no_stream_is_no_answer() {
         assert!(matches!(said.error(), AgentError::Model { .. }), "{id}: {said:?}");
     }
 }
+
+/// Counts what the library logs.
+#[derive(Default, Clone)]
+struct Lines(Arc<std::sync::atomic::AtomicUsize>);
+
+impl tracing::Subscriber for Lines {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().starts_with("genai")
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test]
+async fn the_library_logs_nothing_into_the_program() {
+    let lines = Lines::default();
+    let listening = tracing::subscriber::set_default(lines.clone());
+    for id in ALL {
+        let server = scripted(&[json!({ "text": "well", "cut": "end" })]);
+        ask(&model(&server, id), &hello()).await.error();
+    }
+    drop(listening);
+    assert_eq!(lines.0.load(std::sync::atomic::Ordering::Relaxed), 0);
+}

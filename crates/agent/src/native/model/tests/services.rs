@@ -76,6 +76,15 @@ fn addresses_come_from_the_program_and_then_from_the_environment() {
     }
 }
 
+#[tokio::test]
+async fn an_address_may_be_a_parameter_of_the_model() {
+    let server = scripted(&[json!({ "text": "well" })]);
+    let models = RemoteModels::new(keys(), patience());
+    let model = models.open(&choice("anthropic::x", &json!({ "baseUrl": server.root() }))).unwrap();
+    assert_eq!(ask(&model, &hello()).await.text, "well");
+    assert_eq!(server.requests()[0].path, "/v1/messages");
+}
+
 fn refusal(id: &str, access: &ServiceAccess) -> AgentError {
     RemoteModels::new(access.clone(), patience()).open(&choice(id, &Value::Null)).unwrap_err()
 }

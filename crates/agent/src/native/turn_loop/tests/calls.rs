@@ -8,7 +8,12 @@ use super::*;
 fn calls_that_read_run_together_and_others_in_order() {
     let mut rig = Rig::new(Limits::default());
     rig.lines();
-    rig.calls(&[("a", "look", "{}"), ("b", "peek", ""), ("c", "write", r#"{"n":1e400}"#), ("d", "look", "{}")]);
+    rig.calls(&[
+        ("a", "look", "{}"),
+        ("b", "peek", ""),
+        ("c", "write", r#"{"n":1e400}"#),
+        ("d", "look", "{}"),
+    ]);
     rig.done("b", "two");
     rig.done("a", "one");
     rig.done("c", "three");
@@ -121,7 +126,9 @@ fn a_model_that_only_makes_calls_that_cannot_be_made_is_stopped() {
         assert!(!rig.lines().contains("end"));
         rig.calls(&[("", &format!("none{number}"), "{}")]);
     }
-    assert!(rig.lines().contains("end Limit(\"the model asked 8 times in a row for calls that cannot be made"));
+    assert!(
+        rig.lines().contains("end Limit(\"the model asked 8 times in a row for calls that cannot be made")
+    );
 }
 
 #[test]
@@ -151,8 +158,10 @@ fn waiting_for_something_that_changes_is_no_loop() {
 #[test]
 fn an_answer_with_more_calls_than_are_made_gets_results_for_all() {
     let mut rig = Rig::new(Limits::default());
-    let many: Vec<(String, &str, &str)> = (0..100).map(|number| (format!("c{number}"), "write", "{}")).collect();
-    let many: Vec<(&str, &str, &str)> = many.iter().map(|(id, name, args)| (id.as_str(), *name, *args)).collect();
+    let many: Vec<(String, &str, &str)> =
+        (0..100).map(|number| (format!("c{number}"), "write", "{}")).collect();
+    let many: Vec<(&str, &str, &str)> =
+        many.iter().map(|(id, name, args)| (id.as_str(), *name, *args)).collect();
     rig.calls(&many);
     for number in 0..64 {
         rig.done(&format!("c{number}"), "x");

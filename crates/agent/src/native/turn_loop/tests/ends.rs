@@ -57,7 +57,8 @@ fn a_cost_limit_without_prices_is_told() {
     let limits = Limits { cost: Some(20.0), ..Limits::default() };
     let mut turn = TurnLoop::new(Conversation::default(), limits, None, ATTEMPTS);
     turn.start(vec![UserPart::Text("hello".into())]);
-    let effects: Vec<String> = std::iter::from_fn(|| turn.next_effect()).map(|effect| line(&effect)).collect();
+    let effects: Vec<String> =
+        std::iter::from_fn(|| turn.next_effect()).map(|effect| line(&effect)).collect();
     assert!(effects.join("\n").contains("task limit: the cost limit cannot be held"));
 }
 

@@ -57,10 +57,8 @@ fn what_cannot_be_helped_is_not_asked_again() {
 fn a_conversation_that_is_too_long_is_made_shorter_once() {
     let mut rig = Rig::new(Limits::default());
     rig.lines();
-    let long = || Input::Broken {
-        error: AgentError::Model { message: "too long".into() },
-        remedy: Remedy::Shorten,
-    };
+    let long =
+        || Input::Broken { error: AgentError::Model { message: "too long".into() }, remedy: Remedy::Shorten };
     rig.give(long());
     assert!(rig.lines().ends_with("ask shorter after 0 ms"));
     rig.give(long());
