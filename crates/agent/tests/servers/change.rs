@@ -262,7 +262,7 @@ async fn a_large_result_is_saved_and_read_back_by_the_agents_own_limit() -> Resu
     assert!(big.len() < 40_000 && big.contains("HEAD") && big.contains("toolway_saved"), "{big}");
     let tools = generation.tools();
     assert!(tools.iter().any(|tool| tool.exposed == "toolway_saved" && tool.server.is_empty()));
-    let list = call(&generation, "toolway_saved", json!({"action": "list"})).await?;
+    let list = call(&generation, "toolway_saved", json!({})).await?;
     assert!(text(&list).contains("big"), "{}", text(&list));
     agent.close().await;
     Ok(())
