@@ -9,6 +9,7 @@ pub use depth::gateway_circle;
 pub use plan::{child_target, server_entries, wait_for_calls};
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use toolway_proxy::gateway::{ServerEntry, ServerState, Timeouts};
 use toolway_transport::{HttpConfig, fetch};
 
 use crate::options::{AgentOptions, Machine, ServerTimeouts, Trust};
+use crate::sandbox::Sandbox;
 
 /// How long the team's document is waited for.
 const TEAM_TIME: Duration = Duration::from_secs(10);
@@ -73,8 +75,9 @@ pub(crate) struct Composer {
     sources: Vec<SettingSource>,
     trust: TrustMode,
     timeouts: Timeouts,
-    boxed: Option<boxed::Wish>,
     loader: Loader,
+    /// Folders that the sandbox for children leaves open; `None`: there is none.
+    boxed: Option<Vec<PathBuf>>,
 }
 
 impl Composer {
@@ -85,20 +88,13 @@ impl Composer {
             Trust::Given => TrustMode::Given,
             Trust::Ask => TrustMode::Ask,
         };
-        let machine = options.work_machine();
-        let boxed = local.filter(|local| local.sandbox.enabled).map(|local| boxed::Wish {
-            folders: std::iter::once(machine.cwd().to_owned())
-                .chain(local.dirs.iter().map(|dir| machine.cwd().join(dir)))
-                .collect(),
-            sources: local.setting_sources.clone(),
-        });
         Self {
-            machine,
+            machine: options.work_machine(),
             sources: local.map(|local| local.setting_sources.clone()).unwrap_or_default(),
             trust,
             timeouts: timeouts(&local.map(|local| local.timeouts).unwrap_or_default()),
-            boxed,
             loader: Loader::default(),
+            boxed: local.filter(|local| local.sandbox.enabled).map(|local| local.dirs.clone()),
         }
     }
 
@@ -109,8 +105,8 @@ impl Composer {
             sources: Vec::new(),
             trust: self.trust,
             timeouts: self.timeouts,
-            boxed: self.boxed.clone(),
             loader: Loader::default(),
+            boxed: self.boxed.clone(),
         }
     }
 
@@ -134,14 +130,22 @@ impl Composer {
             team_document,
         };
         let mut loader = std::mem::take(&mut self.loader);
-        let (machine, timeouts, boxed) = (self.machine.clone(), self.timeouts, self.boxed.clone());
+        let (machine, timeouts, dirs) = (self.machine.clone(), self.timeouts, self.boxed.clone());
         let work = tokio::task::spawn_blocking(move || {
             let resolved = loader.load(&options, machine.environment());
             let mut entries = server_entries(&resolved, &machine, timeouts);
-            if let Some(boxed) = boxed {
-                boxed::put(&mut entries, &boxed, &machine);
+            let mut notes = Vec::new();
+            if let Some(dirs) = dirs {
+                let sandbox = Sandbox::open(machine.environment(), &options.sources, &dirs);
+                let sandbox = sandbox.map(|(sandbox, more)| {
+                    notes = more.0;
+                    sandbox
+                });
+                entries = boxed::boxed(entries, &sandbox, &machine);
             }
-            (loader, composed(&resolved, entries))
+            let mut composed = composed(&resolved, entries);
+            composed.diagnostics.extend(notes);
+            (loader, composed)
         });
         match work.await {
             Ok((loader, composed)) => {

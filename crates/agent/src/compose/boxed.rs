@@ -1,83 +1,125 @@
-//! Owns the box around servers of this machine, where one is asked for: each is started in it, or not at all.
+//! Owns putting the children of a configuration into a sandbox. It decides nothing about what that closes.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolway_config::{SettingSource, project_root};
-use toolway_proxy::gateway::{ChildTarget, ServerConfig, ServerEntry, ServerState, Target};
+use toolway_proxy::gateway::{ServerConfig, ServerEntry, ServerState, Stage, Target};
 use toolway_transport::Platform;
 use toolway_transport::command::{FileSystem, Search, resolve};
 
 use crate::error::AgentError;
 use crate::options::Machine;
-use crate::sandbox::{Sandbox, SandboxConfig};
+use crate::sandbox::Sandbox;
 
-/// What the box is made from.
-#[derive(Debug, Clone)]
-pub(super) struct Wish {
-    /// Folders that the agent works in.
-    pub(super) folders: Vec<PathBuf>,
-    /// Whose files say more of it.
-    pub(super) sources: Vec<SettingSource>,
-}
-
-/// Puts every server that is a child process into the box. Where there is none, they are blocked. Blocks.
-pub(super) fn put(entries: &mut [ServerEntry], wish: &Wish, machine: &Machine) {
-    let is_child = |entry: &&mut ServerEntry| {
-        entry.plan.as_ref().is_ok_and(|config| matches!(config.target, Target::Child(_)))
+/// Every entry whose server is a child of ours, in the box; where there is none, refused for that reason.
+pub(super) fn boxed(
+    entries: Vec<ServerEntry>,
+    sandbox: &Result<Sandbox, AgentError>,
+    machine: &Machine,
+) -> Vec<ServerEntry> {
+    let change = |entry: ServerEntry| {
+        let plan = entry.plan.and_then(|config| child(config, sandbox, machine));
+        ServerEntry { plan, ..entry }
     };
-    let mut sandbox = None;
-    for entry in entries.iter_mut().filter(is_child) {
-        let sandbox = sandbox.get_or_insert_with(|| close(wish, machine));
-        let Ok(config) = &entry.plan else { continue };
-        let boxed = sandbox
-            .as_ref()
-            .map_err(ToString::to_string)
-            .and_then(|sandbox| inside(config, sandbox, machine).map_err(|error| error.to_string()));
-        entry.plan = boxed.map(Arc::new).map_err(|reason| ServerState::Blocked { policy: reason });
-    }
+    entries.into_iter().map(change).collect()
 }
 
-fn close(wish: &Wish, machine: &Machine) -> Result<Sandbox, AgentError> {
-    let of = |source: SettingSource, folder: PathBuf| {
-        wish.sources.contains(&source).then(|| folder.join(".cursor"))
-    };
-    let user = of(SettingSource::User, machine.home().to_owned());
-    let project = of(SettingSource::Project, project_root(machine.cwd()));
-    let (config, notes) = SandboxConfig::read(user.as_deref(), project.as_deref())?;
-    let temp = machine.var("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-    let (sandbox, more) = Sandbox::close(&config, &wish.folders, &temp, machine.variable("PATH"))?;
-    for note in notes.0.iter().chain(&more.0) {
-        tracing::info!("{note}");
-    }
-    Ok(sandbox)
-}
-
-fn inside(config: &ServerConfig, sandbox: &Sandbox, machine: &Machine) -> Result<ServerConfig, AgentError> {
-    let mut config = config.clone();
-    let Target::Child(ChildTarget { command, child }) = &mut config.target else { return Ok(config) };
-    let value = |name: &str| child.env.get(OsStr::new(name)).cloned();
+fn child(
+    config: Arc<ServerConfig>,
+    sandbox: &Result<Sandbox, AgentError>,
+    machine: &Machine,
+) -> Result<Arc<ServerConfig>, ServerState> {
+    let Target::Child(target) = &config.target else { return Ok(config) };
+    let sandbox = sandbox.as_ref().map_err(|error| refused(Stage::Configure, &error.to_string()))?;
+    let child = &target.child;
     let cwd = child.cwd.clone().unwrap_or_else(|| machine.cwd().to_owned());
-    let (path, path_ext) = (value("PATH"), value("PATHEXT"));
-    let home = value(if cfg!(windows) { "USERPROFILE" } else { "HOME" });
+    // Looked up here: what is started is the box, and it would be said of that that it was not found.
     let search = Search {
-        path: path.as_deref(),
-        path_ext: path_ext.as_deref(),
+        path: child.env.get(OsStr::new("PATH")).map(OsString::as_os_str),
+        path_ext: None,
         cwd: cwd.as_os_str(),
-        home: home.as_deref(),
+        home: Some(machine.home().as_os_str()),
         platform: Platform::CURRENT,
     };
-    // What is not found is told by its start.
-    let Ok(program) = resolve(OsStr::new(command), &search, &FileSystem) else { return Ok(config) };
-    let args = std::mem::take(&mut child.args);
-    let (program, args) = sandbox.server_command(program, args, &cwd, machine.helper())?;
-    *command = text(&program)?;
-    child.args = args;
-    Ok(config)
+    let program: PathBuf = resolve(OsStr::new(&target.command), &search, &FileSystem).map_err(|error| {
+        ServerState::Failed { stage: Stage::Resolve, reason: error.to_string(), hint: error.hint() }
+    })?;
+    let wrapped = sandbox.server_command(program, child.args.clone(), &cwd, machine.helper());
+    let (program, args) = wrapped.map_err(|error| refused(Stage::Configure, &error.to_string()))?;
+    let mut target = target.clone();
+    target.command = program.to_string_lossy().into_owned();
+    target.child.args = args;
+    Ok(Arc::new(ServerConfig { target: Target::Child(target), ..ServerConfig::clone(&config) }))
 }
 
-fn text(path: &Path) -> Result<String, AgentError> {
-    let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| AgentError::fault("local.sandbox", format!("{} is not UTF-8", path.display())))
+fn refused(stage: Stage, reason: &str) -> ServerState {
+    ServerState::Failed { stage, reason: reason.to_owned(), hint: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolway_config::{LoadOptions, Loader, TrustMode};
+    use toolway_proxy::gateway::Timeouts;
+
+    use super::*;
+    use crate::compose::server_entries;
+    use crate::sandbox::{SANDBOX_COMMAND, SandboxConfig};
+
+    fn entries(machine: &Machine) -> Vec<ServerEntry> {
+        let inline = serde_json::json!({
+            "a": {"command": "sh", "args": ["-c", "true"]},
+            "b": {"url": "http://127.0.0.1:1/mcp"},
+            "c": {"command": "there-is-no-such-program"},
+        });
+        let options = LoadOptions {
+            sources: Vec::new(),
+            files: Vec::new(),
+            inline: inline.as_object().unwrap().clone(),
+            per_send: serde_json::Map::new(),
+            trust: TrustMode::Given,
+            team_document: None,
+        };
+        let resolved = Loader::default().load(&options, machine.environment());
+        server_entries(&resolved, machine, Timeouts::default())
+    }
+
+    fn machine() -> Machine {
+        let path = ("PATH".into(), "/usr/bin:/bin".into());
+        Machine::new(vec![path], "/".into()).with_helper(Some("/opt/toolway".into()))
+    }
+
+    #[test]
+    fn children_are_put_in_the_box_and_remote_servers_are_not() {
+        let machine = machine();
+        let config = SandboxConfig::default();
+        let Ok((sandbox, _)) = Sandbox::close(&config, &["/w".into()], "/t".as_ref(), None) else {
+            // There is none here, so there is nothing to put anything into.
+            return;
+        };
+        let entries = boxed(entries(&machine), &Ok(sandbox), &machine);
+        let plan = |name: &str| &entries.iter().find(|entry| entry.name == name).unwrap().plan;
+        let Target::Child(child) = &plan("a").as_ref().unwrap().target else { panic!("no child") };
+        assert_eq!(child.command, "/opt/toolway");
+        let args: Vec<&str> = child.child.args.iter().filter_map(|arg| arg.to_str()).collect();
+        assert_eq!(args.first().unwrap(), &SANDBOX_COMMAND);
+        assert!(args.ends_with(&["-c", "true"]) && args.get(3).unwrap().ends_with("/sh"), "{args:?}");
+        assert!(matches!(plan("b").as_ref().unwrap().target, Target::Remote(_)));
+        let Err(ServerState::Failed { stage: Stage::Resolve, reason, .. }) = plan("c") else { panic!("found") };
+        assert!(reason.contains("there-is-no-such-program"), "{reason}");
+    }
+
+    #[test]
+    fn without_a_box_no_child_is_started() {
+        let machine = machine();
+        let none = Err(AgentError::fault("local.sandbox", "there is no sandbox"));
+        let entries = boxed(entries(&machine), &none, &machine);
+        for entry in &entries {
+            match &entry.plan {
+                Ok(config) => assert!(matches!(config.target, Target::Remote(_)), "{}", entry.name),
+                Err(ServerState::Failed { reason, .. }) => assert!(reason.contains("there is no sandbox"), "{reason}"),
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
 }

@@ -239,7 +239,7 @@ async fn where_a_sandbox_is_asked_for_and_there_is_none_no_server_starts() -> Re
     let local = LocalOptions { sandbox, ..LocalOptions::default() };
     let agent = bench.agent(&bench.options(McpServers::new().with("a", bench.scripted("")?), local))?;
     let generation = run(&agent).await?;
-    let reason = report(&generation, "a", "blocked").await?.reason.unwrap_or_default();
+    let reason = report(&generation, "a", "failed").await?.reason.unwrap_or_default();
     assert!(reason.contains("sandbox"), "{reason}");
     assert!(!bench.hub.has_arrived("server"));
     agent.close().await;
