@@ -34,7 +34,7 @@ use crate::generation::Generations;
 use crate::id::{AgentId, RunId};
 use crate::inline::{InlineDifference, InlineRecord};
 use crate::options::{AgentOptions, ModelChoice, Prompt, SendOptions};
-use crate::redact::{AgentRedactor, secrets_of};
+use crate::redact::{Redactors, given};
 use crate::run::{Run, RunSource as _};
 use crate::runtime::{Artifact, ReloadReport, Runtime, UsageReport};
 use crate::store::{AgentRecord, Begin, Begun, Keeper, Presence, now};
@@ -181,7 +181,7 @@ impl Shared {
                 return Err(AgentError::fault("agentId", fault));
             }
         };
-        let redactor = AgentRedactor::new(secrets_of(&self.options, Some(&send)));
+        let redactor = Redactors::new(given(&self.options, Some(&send)));
         let (steer, steering) = Steering::channel();
         let cancel = self.closing.child_token();
         let live = Live::new(&record, keeper, redactor, send.deltas.clone(), steer, cancel);

@@ -5,3 +5,4 @@ mod engine;
 mod events;
 mod kept;
 mod life;
+mod port;
