@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
@@ -61,21 +61,20 @@ struct Story {
     said: Vec<String>,
     /// Server, tool and state of each call, and the text of its result.
     calls: Vec<(String, String, bool, String)>,
-    pairs: Vec<(String, String)>,
 }
 
-async fn play(dir: &Path, engine: EngineChoice, model: ModelChoice) -> Result<Story> {
+async fn play(dir: &Path, engine: EngineChoice, model: Option<ModelChoice>, path: &str) -> Result<Story> {
     let (web, host) = (Web::start("echo", "from http")?, Web::start("pi__ask", "from the host")?);
     let work = dir.join("work");
     std::fs::create_dir_all(&work)?;
     let variables = vec![
-        ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+        ("PATH".into(), format!("{path}/usr/local/bin:/usr/bin:/bin").into()),
         ("HOME".into(), dir.join("home").into_os_string()),
     ];
     let fake = toolway_testkit::fakemcp()?.to_string_lossy().into_owned();
     let mut options = AgentOptions::local(Machine::new(variables, work));
     options.api_key = Some(Secret::new("key"));
-    options.model = Some(model);
+    options.model = model;
     options.mcp_servers = McpServers::new()
         .with("one", McpServer::command(fake).args(["--script", &script("echo", "from stdio")]).required())
         .with("web", McpServer::url(web.1.clone()).required());
@@ -98,13 +97,9 @@ async fn play(dir: &Path, engine: EngineChoice, model: ModelChoice) -> Result<St
         result: state.result,
         said: Vec::new(),
         calls: Vec::new(),
-        pairs: Vec::new(),
     };
     for event in run.conversation().await? {
         match event.kind {
-            EventKind::System(init) => {
-                story.pairs = init.mcp_tools.into_iter().map(|pair| (pair.server, pair.tool)).collect();
-            }
             EventKind::Assistant { content } => {
                 let text = |block| match block {
                     toolway_agent::AssistantBlock::Text(text) => Some(text),
@@ -128,14 +123,12 @@ async fn play(dir: &Path, engine: EngineChoice, model: ModelChoice) -> Result<St
         }
     }
     story.calls.sort();
-    story.pairs.sort();
     agent.dispose().await;
     Ok(story)
 }
 
 fn expected() -> Story {
     let call = |server: &str, tool: &str, text: &str| (server.to_owned(), tool.to_owned(), true, text.to_owned());
-    let pair = |server: &str, tool: &str| (server.to_owned(), tool.to_owned());
     Story {
         status: RunStatus::Finished,
         result: Some("All are there.".to_owned()),
@@ -145,7 +138,6 @@ fn expected() -> Story {
             call("pi-tools", "pi__ask", "from the host"),
             call("web", "echo", "from http"),
         ],
-        pairs: vec![pair("one", "echo"), pair("pi-tools", "pi__ask"), pair("web", "echo")],
     }
 }
 
@@ -155,7 +147,7 @@ async fn the_native_runtime_plays_the_scenario() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let params = vec![("baseUrl".to_owned(), json!(model.base_url()))];
     let choice = ModelChoice { id: "openai::scripted".to_owned(), params };
-    assert_eq!(play(dir.path(), EngineChoice::Native, choice).await?, expected());
+    assert_eq!(play(dir.path(), EngineChoice::Native, Some(choice), "").await?, expected());
     Ok(())
 }
 
@@ -174,12 +166,12 @@ async fn a_scripted_agent_plays_the_scenario() -> Result<()> {
         args: vec!["--script".to_owned(), script.to_string()],
         ..AcpOptions::default()
     };
-    assert_eq!(play(dir.path(), EngineChoice::Acp(acp), ModelChoice::default()).await?, expected());
+    assert_eq!(play(dir.path(), EngineChoice::Acp(acp), None, "").await?, expected());
     Ok(())
 }
 
 /// opencode with a provider of its own at this address, and nothing that it would fetch.
-fn opencode(program: PathBuf, model: &ModelServer) -> AcpOptions {
+fn opencode(model: &ModelServer) -> AcpOptions {
     let config = json!({
         "model": "scripted/m1", "small_model": "scripted/m1", "autoupdate": false, "share": "disabled",
         "enabled_providers": ["scripted"],
@@ -195,7 +187,6 @@ fn opencode(program: PathBuf, model: &ModelServer) -> AcpOptions {
     env.insert("OPENCODE_CONFIG_CONTENT".to_owned(), Secret::new(config.to_string()));
     AcpOptions {
         preset: Some("opencode".to_owned()),
-        command: Some(program.to_string_lossy().into_owned()),
         env,
         ..AcpOptions::default()
     }
@@ -208,7 +199,9 @@ async fn opencode_plays_the_scenario() -> Result<()> {
     let model = model(&["toolway_one__echo", "toolway_web__echo", "pi-tools_pi__ask"])?;
     let dir = tempfile::tempdir()?;
     let choice = ModelChoice { id: "scripted/m1".to_owned(), params: Vec::new() };
-    let acp = opencode(PathBuf::from(program), &model);
-    assert_eq!(play(dir.path(), EngineChoice::Acp(acp), choice).await?, expected());
+    let folder = Path::new(&program).parent().context("no folder")?;
+    let path = format!("{}:", folder.display());
+    let acp = EngineChoice::Acp(opencode(&model));
+    assert_eq!(play(dir.path(), acp, Some(choice), &path).await?, expected());
     Ok(())
 }
