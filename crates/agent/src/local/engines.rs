@@ -29,7 +29,10 @@ pub(crate) fn chosen(options: &AgentOptions) -> Result<Arc<dyn Engine>, AgentErr
     let capabilities = Capabilities::new(local.tools.as_deref(), &local.disallowed_tools)?;
     let command = match &local.engine {
         EngineChoice::Native => None,
-        EngineChoice::Acp(acp) => Some(AcpCommand::of(acp)?),
+        EngineChoice::Acp(acp) => {
+            AcpCommand::check(options)?;
+            Some(AcpCommand::of(acp)?)
+        }
     };
     let machine = options.work_machine();
     let setup = Setup { options: options.clone(), local, machine, capabilities, command };
@@ -212,8 +215,9 @@ impl Engine for Chosen {
             let Some(made) = self.made.get() else { return Ok(Vec::new()) };
             let setup = Arc::clone(&self.setup);
             let (surroundings, told) = blocking(move || setup.surroundings()).await?;
-            if let Made::Native(native, _) = made {
-                native.renew(surroundings);
+            match made {
+                Made::Native(native, _) => native.renew(surroundings),
+                Made::Acp(acp) => acp.renew(surroundings.gate).await,
             }
             Ok(told)
         })
