@@ -49,7 +49,12 @@ pub struct AcpEngine {
 impl AcpEngine {
     /// Starts nothing.
     pub fn new(command: AcpCommand, surroundings: AcpSurroundings) -> Self {
-        Self { command, surroundings: Mutex::new(surroundings), live: Mutex::new(None), closing: CancellationToken::new() }
+        Self {
+            command,
+            surroundings: Mutex::new(surroundings),
+            live: Mutex::new(None),
+            closing: CancellationToken::new(),
+        }
     }
 
     /// Other rules, from the next session on: a session keeps the rules that it was opened with, and another set of

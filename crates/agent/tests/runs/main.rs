@@ -5,4 +5,5 @@ mod engine;
 mod events;
 mod kept;
 mod life;
+mod native;
 mod port;
