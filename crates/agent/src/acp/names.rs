@@ -23,7 +23,8 @@ impl Names {
     /// Server and tool. `coarse`: the agent says that it is a tool of no kind of its own, so a bare name counts too.
     pub(super) fn find(&self, said: &str, coarse: bool) -> Option<(String, String)> {
         let said = said.trim();
-        let said = ["Tool: ", "MCP: ", "Call "].iter().find_map(|words| said.strip_prefix(words)).unwrap_or(said);
+        let said =
+            ["Tool: ", "MCP: ", "Call "].iter().find_map(|words| said.strip_prefix(words)).unwrap_or(said);
         if let Some(tool) = self.tools.iter().find(|tool| self.is(tool, said, coarse)) {
             let server = if tool.server.is_empty() { FRONT } else { &tool.server };
             return Some((server.to_owned(), tool.tool.clone()));
@@ -34,7 +35,8 @@ impl Names {
     }
 
     fn is(&self, tool: &McpTool, said: &str, coarse: bool) -> bool {
-        let entry = if self.direct.iter().any(|direct| **direct == *tool.server) { &tool.server } else { FRONT };
+        let entry =
+            if self.direct.iter().any(|direct| **direct == *tool.server) { &tool.server } else { FRONT };
         let exposed = tool.exposed.as_str();
         (coarse && said == exposed) || own_part(said, entry) == Some(exposed)
     }
@@ -49,7 +51,10 @@ fn own_part<'a>(said: &'a str, entry: &str) -> Option<&'a str> {
     }
     let rest = said.strip_prefix("mcp__").or_else(|| said.strip_prefix("mcp_")).unwrap_or(said);
     let rest = rest.strip_prefix(entry)?;
-    ["__", "_", "-", "/", ".", ":"].iter().find_map(|mark| rest.strip_prefix(mark)).filter(|rest| !rest.is_empty())
+    ["__", "_", "-", "/", ".", ":"]
+        .iter()
+        .find_map(|mark| rest.strip_prefix(mark))
+        .filter(|rest| !rest.is_empty())
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolway_agent::{
-    AcpCommand, AcpEngine, AcpOptions, AcpSurroundings, AcpTimeouts, AgentError, AgentId, AgentOptions, BoxFuture,
-    Checkpoint, Delta, Engine as _, EngineTurn, EventKind, Gate, GateOptions, Generation, Generations, Hooks, Limits,
-    Machine, McpServers, Mode, ModelChoice, PermissionMode, PermissionRules, Prompt, RunId, RunSink, SendOptions,
-    Steering, TurnEnd,
+    AcpCommand, AcpEngine, AcpOptions, AcpSurroundings, AcpTimeouts, AgentError, AgentId, AgentOptions,
+    BoxFuture, Checkpoint, Delta, Engine as _, EngineTurn, EventKind, Gate, GateOptions, Generation,
+    Generations, Hooks, Limits, Machine, McpServers, Mode, ModelChoice, PermissionMode, PermissionRules,
+    Prompt, RunId, RunSink, SendOptions, Steering, TurnEnd,
 };
 use toolway_secret::Secret;
 
@@ -205,7 +205,9 @@ impl Rig {
     /// The processes that the agent was, latest last.
     pub fn pids(&self) -> Result<Vec<u32>> {
         let starts = self.journal()?.into_iter().filter(|event| event["event"] == "start");
-        starts.map(|event| u32::try_from(event["pid"].as_u64().context("no pid")?).context("no pid")).collect()
+        starts
+            .map(|event| u32::try_from(event["pid"].as_u64().context("no pid")?).context("no pid"))
+            .collect()
     }
 
     pub fn is_gone(&self) -> Result<bool> {
