@@ -111,7 +111,10 @@ impl Desk {
     pub(super) fn serve(&mut self, id: RawJson, method: &str, params: &RawJson, calls: Option<&Calls>) {
         let (work, prompt) = (Arc::clone(&self.work), self.prompt.clone());
         if self.running.len() >= AT_ONCE {
-            let error = RpcError::new(INTERNAL, format!("{AT_ONCE} requests are being served: wait for some of them"));
+            let error = RpcError::new(
+                INTERNAL,
+                format!("{AT_ONCE} requests are being served: wait for some of them"),
+            );
             self.running.spawn(async move { Served { id, outcome: Err(error), note: None } });
             return;
         }
@@ -215,7 +218,9 @@ impl Shared {
             ("terminal/wait_for_exit", _) => self.wait_for_exit(params).await,
             ("terminal/kill", _) => self.kill_terminal(params).await,
             ("terminal/release", _) => self.release_terminal(params).await,
-            _ => Err(Refusal::plain(RpcError::new(METHOD_NOT_FOUND, format!("{method} is not offered here")))),
+            _ => {
+                Err(Refusal::plain(RpcError::new(METHOD_NOT_FOUND, format!("{method} is not offered here"))))
+            }
         };
         match served {
             Ok(value) => (Ok(value), None),

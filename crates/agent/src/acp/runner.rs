@@ -146,7 +146,8 @@ impl Runner<'_> {
     /// The session before this one, in this process or in an earlier one.
     fn before(&self, live: &Live) -> Option<String> {
         let kept = self.turn.checkpoint.as_ref();
-        let kept = kept.and_then(|kept| serde_json::from_slice::<Kept>(&kept.0).ok()).map(|kept| kept.session);
+        let kept =
+            kept.and_then(|kept| serde_json::from_slice::<Kept>(&kept.0).ok()).map(|kept| kept.session);
         live.open.as_ref().map(|open| open.id.clone()).or(kept)
     }
 
@@ -188,7 +189,9 @@ impl Runner<'_> {
         }
         let Some(live) = slot.as_mut() else { return Err(Broken::Cancelled) };
         let Err(why) = opened else { return Ok(()) };
-        let said = format!("it did not open its earlier session ({why}): it begins anew and knows nothing of what was said");
+        let said = format!(
+            "it did not open its earlier session ({why}): it begins anew and knows nothing of what was said"
+        );
         self.tell("new_session", live.teller.say(&said)).await?;
         live.open_new(&opening).await
     }
@@ -367,7 +370,9 @@ impl Runner<'_> {
                 }
                 let (limit, cost) = (self.turn.limits.cost?, telling.spent()?);
                 (cost > limit).then(|| {
-                    Why::Limit(format!("it has cost {cost:.4} of at most {limit:.4} US dollars: raise limits.cost"))
+                    Why::Limit(format!(
+                        "it has cost {cost:.4} of at most {limit:.4} US dollars: raise limits.cost"
+                    ))
                 })
             }
             Frame::Notification { .. } | Frame::Answer { .. } | Frame::Odd => None,

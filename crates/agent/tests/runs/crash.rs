@@ -4,19 +4,16 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context as _, Result};
 use toolway_agent::{
-    Agent, AgentError, AgentId, AgentRecord, Begin, Begun, Checkpoint, Event, EventKind, EventRecord, Presence,
-    RunId, RunOperation, RunStatus, SendOptions, StoreChoice, Steered, ToolCallEvent, TurnEnd, TurnStop,
-    Usage, Writes,
+    Agent, AgentError, AgentId, AgentRecord, Begin, Begun, Checkpoint, Event, EventKind, EventRecord,
+    Presence, RunId, RunOperation, RunStatus, SendOptions, Steered, StoreChoice, ToolCallEvent, TurnEnd,
+    TurnStop, Usage, Writes,
 };
 
 use super::engine::{Bench, Scripted, call, done, force, names, observed, refused, soon};
 
 /// A store, and again the same one as another process would open it.
 fn stores(bench: &Bench) -> [StoreChoice; 2] {
-    [
-        StoreChoice::Sqlite(bench.path().join("sqlite")),
-        StoreChoice::Jsonl(bench.path().join("jsonl")),
-    ]
+    [StoreChoice::Sqlite(bench.path().join("sqlite")), StoreChoice::Jsonl(bench.path().join("jsonl"))]
 }
 
 /// A run that its process left: a call that began, one that ended, a conversation. It holds no claim.
@@ -130,7 +127,9 @@ async fn a_second_handle_finds_the_agent_busy_and_observes_and_cancels() -> Resu
         let run = agent.send("go", SendOptions::default()).await?;
         let other = Agent::resume_on(agent.id(), options.clone(), Scripted::echo()).await?;
         let error = refused(other.send("me too", SendOptions::default()).await)?;
-        assert!(matches!(&error, AgentError::AgentBusy { run: busy, is_alive: true, .. } if busy == run.id()));
+        assert!(
+            matches!(&error, AgentError::AgentBusy { run: busy, is_alive: true, .. } if busy == run.id())
+        );
 
         let seen = Agent::get_run(agent.id(), run.id(), &options).await?;
         for (operation, reason) in [
@@ -190,11 +189,13 @@ async fn an_engine_that_breaks_off_fails_or_does_not_stop_ends_its_run() -> Resu
                 stop: TurnStop::Limit("10 turns; raise limits.turns".into()),
                 result: Some("so far".into()),
                 usage: Usage::default(),
+                cost: None,
             }),
             "refuse" => Ok(TurnEnd {
                 stop: TurnStop::Refused("no".into()),
                 result: None,
                 usage: Usage::default(),
+                cost: None,
             }),
             "deaf" => std::future::pending().await,
             other => {

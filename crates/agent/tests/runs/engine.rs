@@ -17,15 +17,16 @@ use toolway_bridge::RawJson;
 /// Ten times what the slowest of these needs.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
-type Moves = dyn Fn(EngineTurn, Arc<dyn RunSink>) -> BoxFuture<'static, Result<TurnEnd, AgentError>>
-    + Send
-    + Sync;
+type Moves =
+    dyn Fn(EngineTurn, Arc<dyn RunSink>) -> BoxFuture<'static, Result<TurnEnd, AgentError>> + Send + Sync;
 
 /// An engine whose moves a test writes.
 pub(crate) struct Scripted(Box<Moves>);
 
 impl Scripted {
-    pub(crate) fn new<F>(moves: impl Fn(EngineTurn, Arc<dyn RunSink>) -> F + Send + Sync + 'static) -> Arc<Self>
+    pub(crate) fn new<F>(
+        moves: impl Fn(EngineTurn, Arc<dyn RunSink>) -> F + Send + Sync + 'static,
+    ) -> Arc<Self>
     where
         F: Future<Output = Result<TurnEnd, AgentError>> + Send + 'static,
     {
@@ -45,7 +46,7 @@ impl Scripted {
     pub(crate) fn stuck() -> Arc<Self> {
         Self::new(|turn, _| async move {
             turn.cancel.cancelled().await;
-            Ok(TurnEnd { stop: TurnStop::Cancelled, result: None, usage: Usage::default() })
+            Ok(TurnEnd { stop: TurnStop::Cancelled, result: None, usage: Usage::default(), cost: None })
         })
     }
 }
@@ -78,7 +79,7 @@ pub(crate) fn said(text: &str) -> EventKind {
 
 pub(crate) fn done(result: &str) -> TurnEnd {
     let usage = Usage { input: 10, output: 2, ..Usage::default() };
-    TurnEnd { stop: TurnStop::Finished, result: Some(result.to_owned()), usage }
+    TurnEnd { stop: TurnStop::Finished, result: Some(result.to_owned()), usage, cost: None }
 }
 
 /// A tool call that began, or ended with a result.

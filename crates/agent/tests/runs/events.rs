@@ -104,7 +104,8 @@ async fn statement_a46_what_is_too_large_is_left_out_and_flagged() -> Result<()>
     let mut told = Vec::new();
     for event in &live {
         if let EventKind::ToolCall(call) = &event.kind {
-            let text = |value: &Option<toolway_bridge::RawJson>| value.as_ref().map(|value| value.text().to_owned());
+            let text =
+                |value: &Option<toolway_bridge::RawJson>| value.as_ref().map(|value| value.text().to_owned());
             told.push((call.truncated.args, call.truncated.result, text(&call.args), text(&call.result)));
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use serde_json::json;
 use toolway_agent::{
-    Agent, AgentOptions, Checkpoint, EventKind, McpServer, McpServers, Place, RunStatus, SendOptions, ServerChange,
-    ServerReport, StoreChoice, SystemInit,
+    Agent, AgentOptions, Checkpoint, EventKind, McpServer, McpServers, Place, RunStatus, SendOptions,
+    ServerChange, ServerReport, StoreChoice, SystemInit,
 };
 use toolway_secret::Secret;
 
@@ -18,7 +18,10 @@ const SECRETS: [&str; 7] =
 fn servers(url: &str) -> McpServers {
     McpServers::new()
         .with("db", McpServer::command("no-such-program-at-all").env("PW", "s3cr3t").args(["db.script"]))
-        .with("web", McpServer::url(url).header("Authorization", "Bearer tok-4711").header("X-Own-Header", "tok-4711"))
+        .with(
+            "web",
+            McpServer::url(url).header("Authorization", "Bearer tok-4711").header("X-Own-Header", "tok-4711"),
+        )
 }
 
 fn options(bench: &Bench, store: StoreChoice, servers: McpServers) -> AgentOptions {
@@ -95,7 +98,8 @@ async fn statement_a38_nothing_of_servers_but_names_transports_and_digests_is_on
 
         let nothing = options(&bench, store.clone(), McpServers::new());
         let record = Agent::get(&id, &nothing).await?;
-        let kept: Vec<_> = record.servers.iter().map(|one| (one.name.as_str(), one.transport.as_str())).collect();
+        let kept: Vec<_> =
+            record.servers.iter().map(|one| (one.name.as_str(), one.transport.as_str())).collect();
         assert_eq!(kept, [("db", "stdio"), ("web", "http")]);
         let agent = Agent::resume_on(&id, nothing.clone(), loud()).await?;
         let told = init(&agent, SendOptions::default()).await?;
@@ -130,10 +134,8 @@ async fn trial_15_a_resume_with_some_or_changed_servers_says_so() -> Result<()> 
         let id = agent.id().clone();
         soon(agent.dispose()).await?;
 
-        let db = McpServers::new().with(
-            "db",
-            McpServer::command("no-such-program-at-all").env("PW", "s3cr3t").args(["db.script"]),
-        );
+        let db = McpServers::new()
+            .with("db", McpServer::command("no-such-program-at-all").env("PW", "s3cr3t").args(["db.script"]));
         let agent = Agent::resume_on(&id, options(&bench, store.clone(), db), Scripted::echo()).await?;
         let told = init(&agent, SendOptions::default()).await?;
         assert_eq!(state(&told.mcp_servers, "web").as_deref(), Some("missing"));

@@ -2,8 +2,8 @@
 
 use anyhow::{Context as _, Result};
 use toolway_agent::{
-    Agent, AgentError, AgentOptions, Machine, ModelChoice, Page, Prompt, PromptImage, RunStatus,
-    SendOptions, StoreChoice, memory_store,
+    Agent, AgentError, AgentOptions, Machine, ModelChoice, Page, Prompt, PromptImage, RunStatus, SendOptions,
+    StoreChoice, memory_store,
 };
 
 use super::engine::{Bench, Scripted, done, refused, soon};

@@ -78,7 +78,9 @@ impl Params {
                 }
                 options.extra_body = Some(value.clone());
             }
-            "baseUrl" | "baseURL" => self.base_url = Some(value.as_str().ok_or("it must be a text")?.to_owned()),
+            "baseUrl" | "baseURL" => {
+                self.base_url = Some(value.as_str().ok_or("it must be a text")?.to_owned())
+            }
             "contextWindow" => self.facts.context = Some(count(value)?.into()),
             "images" => self.facts.images = Some(value.as_bool().ok_or("it must be true or false")?),
             "prices" => self.facts.prices = Some(prices(value)?),
