@@ -210,10 +210,9 @@ async fn a_call_that_nobody_waits_for_is_cancelled_at_its_server() -> Result<()>
     tool(&generation, "a__hang").await?;
     let hang = || McpCall { exposed: "a__hang", arguments: RawJson::empty_object() };
     let cancel = CancellationToken::new();
+    let peer = bench.peer()?;
     let heard = async {
-        let waited =
-            tokio::task::spawn_blocking(move || peer.wait_for("tools/call", DEADLINE).map(|()| peer));
-        let peer = waited.await;
+        let peer = heard_of(peer, "tools/call").await;
         cancel.cancel();
         peer
     };
