@@ -49,7 +49,12 @@ pub struct AcpEngine {
 impl AcpEngine {
     /// Starts nothing.
     pub fn new(command: AcpCommand, surroundings: AcpSurroundings) -> Self {
-        Self { command, surroundings: Mutex::new(surroundings), live: Mutex::new(None), closing: CancellationToken::new() }
+        Self {
+            command,
+            surroundings: Mutex::new(surroundings),
+            live: Mutex::new(None),
+            closing: CancellationToken::new(),
+        }
     }
 
     /// Other rules, from the next session on: a session keeps the rules that it was opened with, and another set of
@@ -101,11 +106,7 @@ impl Engine for AcpEngine {
         Vec::new()
     }
 
-    fn run<'a>(
-        &'a self,
-        turn: EngineTurn,
-        sink: Arc<dyn RunSink>,
-    ) -> BoxFuture<'a, Result<TurnEnd, AgentError>> {
+    fn run(&self, turn: EngineTurn, sink: Arc<dyn RunSink>) -> BoxFuture<'_, Result<TurnEnd, AgentError>> {
         Box::pin(async move { self.execute(turn, &*sink).await })
     }
 

@@ -37,7 +37,9 @@ impl Drop for Web {
 }
 
 fn script(tool: &str, answer: &str) -> String {
-    format!("tool {{\"name\":\"{tool}\",\"inputSchema\":{{\"type\":\"object\"}}}}\non tools/call/{tool} -> text {answer}")
+    format!(
+        "tool {{\"name\":\"{tool}\",\"inputSchema\":{{\"type\":\"object\"}}}}\non tools/call/{tool} -> text {answer}"
+    )
 }
 
 /// A model that calls these tools at once, and says what it was told.
@@ -92,12 +94,7 @@ async fn play(dir: &Path, engine: EngineChoice, model: Option<ModelChoice>, path
     let run = agent.send("go", SendOptions::default()).await?;
     let state = run.wait().await?;
     ensure!(state.error.is_none(), "{:?}", state.error);
-    let mut story = Story {
-        status: state.status,
-        result: state.result,
-        said: Vec::new(),
-        calls: Vec::new(),
-    };
+    let mut story = Story { status: state.status, result: state.result, said: Vec::new(), calls: Vec::new() };
     for event in run.conversation().await? {
         match event.kind {
             EventKind::Assistant { content } => {
@@ -128,7 +125,8 @@ async fn play(dir: &Path, engine: EngineChoice, model: Option<ModelChoice>, path
 }
 
 fn expected() -> Story {
-    let call = |server: &str, tool: &str, text: &str| (server.to_owned(), tool.to_owned(), true, text.to_owned());
+    let call =
+        |server: &str, tool: &str, text: &str| (server.to_owned(), tool.to_owned(), true, text.to_owned());
     Story {
         status: RunStatus::Finished,
         result: Some("All are there.".to_owned()),
@@ -154,9 +152,7 @@ async fn the_native_runtime_plays_the_scenario() -> Result<()> {
 #[tokio::test]
 async fn a_scripted_agent_plays_the_scenario() -> Result<()> {
     let dir = tempfile::tempdir()?;
-    let call = |id: &str, server: &str, tool: &str| {
-        json!({"mcp": {"id": id, "server": server, "tool": tool, "arguments": {"n": 1}}})
-    };
+    let call = |id: &str, server: &str, tool: &str| json!({"mcp": {"id": id, "server": server, "tool": tool, "arguments": {"n": 1}}});
     let script = json!({"prompts": [{"do": [
         {"say": "I call them."}, call("a", "toolway", "one__echo"), call("b", "toolway", "web__echo"),
         call("c", "pi-tools", "pi__ask"), {"say": "All are there."},
@@ -185,11 +181,7 @@ fn opencode(model: &ModelServer) -> AcpOptions {
     let mut env: BTreeMap<String, Secret> =
         quiet.map(|name| (format!("OPENCODE_DISABLE_{name}"), Secret::new("1"))).into();
     env.insert("OPENCODE_CONFIG_CONTENT".to_owned(), Secret::new(config.to_string()));
-    AcpOptions {
-        preset: Some("opencode".to_owned()),
-        env,
-        ..AcpOptions::default()
-    }
+    AcpOptions { preset: Some("opencode".to_owned()), env, ..AcpOptions::default() }
 }
 
 #[tokio::test]

@@ -22,8 +22,8 @@ use super::telling::{self, Said, Telling};
 use super::terminal::Written;
 use crate::engine::{Checkpoint, EngineTurn, RunSink, TurnEnd, TurnStop};
 use crate::error::AgentError;
-use crate::generation::McpCall;
 use crate::event::{Delta, EventKind, Usage};
+use crate::generation::McpCall;
 use crate::inline::DirectServer;
 
 /// What is kept of a conversation: the agent keeps the rest.
@@ -258,7 +258,10 @@ impl Runner<'_> {
     fn names(&self) -> Names {
         let servers = Arc::clone(&self.turn.servers);
         let direct = servers.direct().iter().map(|server| server.name.clone()).collect();
-        let given = servers.reports().into_iter().filter(|report| matches!(report.source.as_str(), "inline" | "custom"));
+        let given = servers
+            .reports()
+            .into_iter()
+            .filter(|report| matches!(report.source.as_str(), "inline" | "custom"));
         let explicit = given.map(|report| report.name).collect();
         let lookup = move |exposed: &str, arguments: &RawJson| {
             let target = servers.target(&McpCall { exposed, arguments: arguments.clone() })?;
@@ -313,10 +316,12 @@ impl Runner<'_> {
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled(), if is_open => end = Some(Why::Cancelled),
-                () = until(patience) => match is_open {
-                    true => end = Some(Why::Limit(self.time_limit())),
-                    false => return Came::Late,
-                },
+                () = until(patience) => {
+                    if !is_open {
+                        return Came::Late;
+                    }
+                    end = Some(Why::Limit(self.time_limit()));
+                }
                 work = open.desk.next(has_room) => match work {
                     Work::Served(served) => {
                         live.peer.reply(&served.id, served.outcome);
@@ -414,10 +419,9 @@ impl Runner<'_> {
         let stop = match (why, came) {
             (Some(Why::Sink(error)), _) if is_alive => return Err(Broken::Refused(error)),
             (Some(Why::Sink(error)), _) => return Err(Broken::Dead(error)),
-            (Some(Why::Cancelled), _) => TurnStop::Cancelled,
             (Some(Why::Limit(limit)), _) => TurnStop::Limit(limit),
             (None, Came::Dead(what)) => return Err(live.dead(&format!("{what}, in the middle of a prompt"))),
-            (None, Came::Late) => TurnStop::Cancelled,
+            (Some(Why::Cancelled), _) | (None, Came::Late) => TurnStop::Cancelled,
             (None, Came::Answer(Err(error))) => {
                 let error = match live.refusal("failed to answer", &error) {
                     AgentError::Runtime { message } => AgentError::Model { message },
