@@ -73,16 +73,8 @@ fn command(input: &Map<String, Value>) -> Option<String> {
 }
 
 /// Members that name a file.
-const NAMES: [&str; 8] = [
-    "path",
-    "file_path",
-    "filePath",
-    "filepath",
-    "target_file",
-    "notebook_path",
-    "destination",
-    "newPath",
-];
+const NAMES: [&str; 8] =
+    ["path", "file_path", "filePath", "filepath", "target_file", "notebook_path", "destination", "newPath"];
 
 fn paths(call: &Value, input: &Map<String, Value>) -> BTreeSet<PathBuf> {
     let list = |name: &str| call.get(name).and_then(Value::as_array).into_iter().flatten();
