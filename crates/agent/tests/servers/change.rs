@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolway_agent::{
     AgentDefinition, CustomOutput, CustomTool, DirectServer, GuardOptions, InlineRecord, LocalOptions,
-    LocalSend, McpCall, McpServer, McpServers, McpTarget, RecordKey, SendOptions, SendPlace, ServerChange,
+    LocalSend, McpCall, McpServer, McpServers, RecordKey, SendOptions, SendPlace, ServerChange,
     SubagentServers, ToolPair,
 };
 use toolway_bridge::RawJson;
