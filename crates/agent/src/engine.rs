@@ -28,13 +28,24 @@ pub trait Engine: Send + Sync + 'static {
     /// Names of its built-in tools, as the model will have them. Empty where it cannot know.
     fn tools(&self) -> Vec<String>;
 
+    /// A prompt needs a model that is named.
+    fn needs_model(&self) -> bool {
+        true
+    }
+
+    /// Called before each run: what is made or read when it is first needed. Gives what is wrong with files.
+    fn prepare(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// Reads again what it has of files: rules, hooks, skills. For the runs to come; gives what is wrong with them.
+    fn reload(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     /// Executes one prompt. Tells what happens by the sink, and looks at the turn's cancellation at every wait. What it
     /// returns is the last thing it does for the run.
-    fn run<'a>(
-        &'a self,
-        turn: EngineTurn,
-        sink: Arc<dyn RunSink>,
-    ) -> BoxFuture<'a, Result<TurnEnd, AgentError>>;
+    fn run(&self, turn: EngineTurn, sink: Arc<dyn RunSink>) -> BoxFuture<'_, Result<TurnEnd, AgentError>>;
 
     /// Ends it: processes, connections. Bounded, and the second time nothing.
     fn close(&self) -> BoxFuture<'_, ()>;

@@ -44,12 +44,14 @@ pub enum AgentError {
     #[error("[{}] {}", self.code(), faults(.0))]
     Configuration(Vec<Fault>),
     /// A run of this agent is on its way.
-    #[error("[{}] agent {agent} is busy with run {run}: wait for it, cancel it, or send with force", self.code())]
+    #[error("[{}] agent {agent} is busy with {run}: {}", self.code(), busy(*is_alive))]
     AgentBusy {
         /// The agent.
         agent: AgentId,
         /// Its run.
         run: RunId,
+        /// A process executes it. Otherwise its process ended without a word.
+        is_alive: bool,
     },
     /// The agent is archived.
     #[error("[{}] agent {agent} is archived: unarchive it first", self.code())]
@@ -155,6 +157,14 @@ impl AgentError {
     /// Whether the same may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::RateLimit { .. } | Self::Network { .. })
+    }
+}
+
+fn busy(is_alive: bool) -> &'static str {
+    if is_alive {
+        "wait for it, cancel it, or send with force"
+    } else {
+        "its process ended without a word; send with force to give it up, or cancel it"
     }
 }
 

@@ -21,6 +21,13 @@ impl AgentId {
         Self(format!("{LOCAL}{}", Uuid::new_v4()))
     }
 
+    /// The one for this machine that belongs to a digest of at least 16 bytes.
+    pub(crate) fn of_digest(digest: &[u8]) -> Self {
+        let mut bytes = [0; 16];
+        bytes.iter_mut().zip(digest).for_each(|(own, given)| *own = *given);
+        Self(format!("{LOCAL}{}", uuid::Builder::from_random_bytes(bytes).into_uuid()))
+    }
+
     /// Whether it names an agent in the cloud.
     pub fn is_cloud(&self) -> bool {
         self.0.starts_with(CLOUD)

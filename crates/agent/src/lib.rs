@@ -29,6 +29,7 @@ mod subagent;
 mod tools;
 
 pub use acp::{AcpCommand, AcpEngine, AcpPreset, AcpSurroundings, AcpTimeouts};
+pub use agent::{Agent, AgentList, RunList};
 pub use begin::begin;
 pub use compose::{child_target, gateway_circle, server_entries, wait_for_calls};
 pub use context::{ContextSources, RuleText, RuleUse, SubagentFile};
@@ -39,7 +40,9 @@ pub use event::{
     AssistantBlock, Delta, Event, EventKind, RunStatus, ServerReport, SystemInit, ToolCallEvent,
     ToolCallStatus, ToolPair, Truncated, Usage,
 };
-pub use generation::{Front, Generation, Generations, McpCall, McpProgress, McpResult, McpTool, Reloaded};
+pub use generation::{
+    Front, FrontGate, Generation, Generations, McpCall, McpProgress, McpResult, McpTarget, McpTool, Reloaded,
+};
 pub use hooks::{HookFacts, Hooks, McpServerUse};
 pub use id::{AgentId, IdFault, RunId};
 pub use inline::{DirectServer, InlineDifference, InlineRecord, McpServer, McpServers, RecordKey};
@@ -53,6 +56,7 @@ pub use policy::{
     Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
     PermissionRules, Rule, ToolUse, Verdict,
 };
+pub use port::{LocalPort, PortAgent};
 pub use run::{
     Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,
     Steered,

@@ -31,6 +31,12 @@ pub struct Prompt {
     pub images: Vec<PromptImage>,
 }
 
+impl<T: Into<String>> From<T> for Prompt {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), images: Vec::new() }
+    }
+}
+
 /// A picture in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptImage {

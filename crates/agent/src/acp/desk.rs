@@ -176,7 +176,8 @@ impl Desk {
 struct About {
     question: Result<Question, serde_json::Error>,
     call: RawJson,
-    tool: Option<(String, String)>,
+    /// It is a call of a server's tool.
+    tool: Option<Action>,
 }
 
 impl About {
@@ -236,11 +237,10 @@ impl Shared {
             tracing::info!(target: "toolway::acp", "{note}");
             return Ok(permission::refuse(&question.options));
         };
-        // Calls of our servers' tools are judged where they arrive.
-        if about.tool.is_some() {
-            return Ok(allowed);
-        }
-        let actions = permission::actions(&about.call, &self.agent);
+        let actions = match about.tool {
+            Some(call) => vec![call],
+            None => permission::actions(&about.call, &self.agent),
+        };
         let call = about.call.tree();
         let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         match self.ask(&text("toolCallId"), &text("kind"), &actions, prompt).await {

@@ -7,13 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use toolway_bridge::RawJson;
 use toolway_secret::Secret;
 
 use super::calls::Told;
 use super::desk::Work;
 use super::frame::{Frame, RpcError};
+use super::front::Asked;
 use super::live::{Broken, Live, Open, Opening};
-use super::names::{FRONT, Names};
+use super::names::{FRONT, Meant, Names};
 use super::options::{AcpCommand, AcpSurroundings};
 use super::peer::Happening;
 use super::servers;
@@ -22,6 +24,7 @@ use super::terminal::Written;
 use crate::engine::{Checkpoint, EngineTurn, RunSink, TurnEnd, TurnStop};
 use crate::error::AgentError;
 use crate::event::{Delta, EventKind, Usage};
+use crate::generation::McpCall;
 use crate::inline::DirectServer;
 
 /// What is kept of a conversation: the agent keeps the rest.
@@ -203,7 +206,9 @@ impl Runner<'_> {
             () = generation.ready() => {}
         }
         let mut given = generation.direct().to_vec();
-        if let Some(front) = generation.front().await.map_err(Broken::Refused)? {
+        let asked = Asked::new(&self.surroundings.gate, self.turn, &self.surroundings.roots);
+        let front = generation.front_through(Some(Arc::new(asked))).await;
+        if let Some(front) = front.map_err(Broken::Refused)? {
             let token = Secret::new(format!("Bearer {}", front.token.expose()));
             given.push(DirectServer {
                 name: FRONT.to_owned(),
@@ -253,11 +258,25 @@ impl Runner<'_> {
         Ok(content)
     }
 
+    fn names(&self) -> Names {
+        let servers = Arc::clone(&self.turn.servers);
+        let direct = servers.direct().iter().map(|server| server.name.clone()).collect();
+        let given = servers
+            .reports()
+            .into_iter()
+            .filter(|report| matches!(report.source.as_str(), "inline" | "custom"));
+        let explicit = given.map(|report| report.name).collect();
+        let lookup = move |exposed: &str, arguments: &RawJson| {
+            let target = servers.target(&McpCall { exposed, arguments: arguments.clone() })?;
+            Some(Meant { server: target.server, tool: target.tool, arguments: target.arguments })
+        };
+        Names::new(lookup, direct, explicit)
+    }
+
     async fn prompt(&self, live: &mut Live) -> Result<(TurnEnd, bool), Broken> {
         let content = self.content(live).map_err(Broken::Refused)?;
         let Some(open) = live.open.as_mut() else { return Err(Broken::Cancelled) };
-        let direct = self.turn.servers.direct().iter().map(|server| server.name.clone()).collect();
-        let mut telling = Telling::new(&open.id, Names::new(self.turn.servers.tools(), direct), open.cost);
+        let mut telling = Telling::new(&open.id, self.names(), open.cost);
         open.desk.begin();
         let params = json!({"sessionId": open.id, "prompt": content});
         let asked = live.peer.request("session/prompt", &params);

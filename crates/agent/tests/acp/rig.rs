@@ -71,10 +71,10 @@ impl RunSink for Recorder {
 /// A folder with an agent that is scripted.
 pub struct Rig {
     dir: tempfile::TempDir,
-    pub machine: Machine,
     pub command: AcpCommand,
     pub surroundings: AcpSurroundings,
     options: AgentOptions,
+    kept: Mutex<Vec<Generations>>,
 }
 
 impl Rig {
@@ -128,7 +128,7 @@ impl Rig {
             system_prompt: None,
         };
         let options = AgentOptions::local(machine.clone());
-        Ok(Self { dir, machine, command, surroundings, options })
+        Ok(Self { dir, command, surroundings, options, kept: Mutex::default() })
     }
 
     /// With servers, given by the program.
@@ -149,13 +149,12 @@ impl Rig {
         AcpEngine::new(self.command.clone(), self.surroundings.clone())
     }
 
-    pub fn generations(&self) -> Result<Generations> {
-        Ok(Generations::new(&self.options, "agent-test")?)
-    }
-
-    /// A generation of its own.
+    /// A generation of its own. It lives as long as the rig.
     pub async fn generation(&self) -> Result<Arc<Generation>> {
-        Ok(self.generations()?.for_run(&SendOptions::default()).await?)
+        let generations = Generations::new(&self.options, "agent-test")?;
+        let generation = generations.for_run(&SendOptions::default()).await?;
+        lock(&self.kept).push(generations);
+        Ok(generation)
     }
 
     pub fn turn(&self, text: &str, servers: &Arc<Generation>) -> EngineTurn {

@@ -14,7 +14,7 @@ async fn what_an_agent_tells_comes_out_as_events() -> Result<()> {
         {"think": "Let me "}, {"think": "see."},
         {"say": "I look "}, {"say": "first."},
         {"update": {"sessionUpdate": "tool_call", "toolCallId": "c1", "title": "Read a.txt", "kind": "read",
-            "status": "pending", "rawInput": {"path": "a.txt", "big": 12345678901234567890.10}}},
+            "status": "pending", "rawInput": {"path": "a.txt", "big": 3}}},
         {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "completed",
             "content": [{"type": "content", "content": {"type": "text", "text": "hello"}}]}},
         {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "failed"}},
@@ -55,7 +55,7 @@ async fn what_an_agent_tells_comes_out_as_events() -> Result<()> {
         }
     }
     let said = |text: &str| format!("assistant {:?}", vec![AssistantBlock::Text(text.to_owned())]);
-    let args = r#"{"path":"a.txt","big":12345678901234567890.10}"#;
+    let args = r#"{"path":"a.txt","big":3}"#;
     let expected = [
         "thinking Let me see.".to_owned(),
         said("I look first."),
@@ -153,6 +153,11 @@ async fn its_servers_reach_the_agent_and_their_tools_are_told_as_pairs() -> Resu
         .collect();
     assert_eq!(calls.len(), 2, "{calls:?}");
     ensure!(calls.iter().all(|call| call.name == "mcp"), "{calls:?}");
+    let noted: Vec<_> = rig.journal()?.into_iter().filter(|event| event["event"] == "server").collect();
+    assert_eq!(
+        noted,
+        [json!({"event": "server", "name": "toolway", "tools": ["one__echo", "toolway_saved"]})]
+    );
     let args = calls[1].args.as_ref().map(|args| args.tree());
     assert_eq!(args, Some(json!({"providerIdentifier": "one", "toolName": "echo", "args": {"n": 1.5}})));
     let result = calls[1].result.as_ref().map(|result| result.tree());

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn calls() -> Calls {
-    Calls::new(Names::new(std::sync::Arc::default(), Vec::new()))
+    Calls::new(Names::default())
 }
 
 /// Each told thing as a short text.
@@ -53,6 +53,17 @@ fn a_command_is_told_when_it_is_known_and_its_output_once() {
         ],
     );
     check(json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "failed"}), &[]);
+}
+
+#[test]
+fn numbers_stay_as_they_were_written() {
+    let update = r#"{"sessionUpdate":"tool_call","toolCallId":"c","title":"toolway_x","kind":"other","status":"completed","rawInput":{"n":1.10,"id":12345678901234567890123},"rawOutput":{"content":[{"type":"text","text":"1.10"}],"isError":false,"n":1e400}}"#;
+    let told = calls().update(&RawJson::new(update.to_owned()).unwrap(), &|_| None);
+    let Some(Told::Event(EventKind::ToolCall(call))) = told.last() else { panic!("{told:?}") };
+    assert!(
+        call.args.as_ref().unwrap().text().contains(r#""n":1.10,"id":12345678901234567890123"#),
+        "{call:?}"
+    );
 }
 
 #[test]

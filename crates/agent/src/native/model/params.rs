@@ -8,7 +8,7 @@ use super::facts::{ModelFacts, Prices};
 use crate::error::{AgentError, Fault};
 use crate::options::ModelChoice;
 
-const NAMES: &str = "temperature, topP, maxTokens, stop, seed, reasoningEffort, verbosity, serviceTier, extra, \
+pub(super) const NAMES: &str = "temperature, topP, maxTokens, stop, seed, reasoningEffort, verbosity, serviceTier, extra, \
                      baseUrl, contextWindow, images, prices";
 /// The words for how much a model thinks.
 const EFFORTS: &str = "none, minimal, low, medium, high, xhigh, max, or a number of tokens";
