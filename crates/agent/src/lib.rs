@@ -17,6 +17,7 @@ mod inline;
 mod local;
 mod native;
 mod options;
+mod person;
 mod policy;
 mod port;
 mod redact;
@@ -40,7 +41,9 @@ pub use event::{
     AssistantBlock, Delta, Event, EventKind, RunStatus, ServerReport, SystemInit, ToolCallEvent,
     ToolCallStatus, ToolPair, Truncated, Usage,
 };
-pub use generation::{Front, Generation, Generations, McpCall, McpProgress, McpResult, McpTool, Reloaded};
+pub use generation::{
+    Front, FrontGate, Generation, Generations, McpCall, McpProgress, McpResult, McpTarget, McpTool, Reloaded,
+};
 pub use hooks::{HookFacts, Hooks, McpServerUse};
 pub use id::{AgentId, IdFault, RunId};
 pub use inline::{DirectServer, InlineDifference, InlineRecord, McpServer, McpServers, RecordKey};
@@ -50,10 +53,12 @@ pub use options::{
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
     SubagentServers, TOOL_NAMES, Trust, cloud_servers, offers, offers_mcp,
 };
+pub use person::{AskHost, Person, Question};
 pub use policy::{
     Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
     PermissionRules, Rule, ToolUse, Verdict,
 };
+pub use port::{LocalPort, PortAgent};
 pub use run::{
     Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,
     Steered,
@@ -66,6 +71,6 @@ pub use store::{
     RunRecord, Store, StoreChoice, Writes, memory_store,
 };
 pub use tools::{
-    Arguments, AskHost, Capabilities, Capability, Question, Tool, ToolContext, ToolImage, ToolOutput,
-    ToolRegistry, ToolSession, ToolSetup,
+    Arguments, Capabilities, Capability, Tool, ToolContext, ToolImage, ToolOutput, ToolRegistry, ToolSession,
+    ToolSetup,
 };

@@ -118,16 +118,11 @@ impl Runner<'_> {
     fn names(&self) -> Names {
         let servers = Arc::clone(&self.turn.servers);
         let direct = servers.direct().iter().map(|server| server.name.clone()).collect();
-        let given = servers
-            .reports()
-            .into_iter()
-            .filter(|report| matches!(report.source.as_str(), "inline" | "custom"));
-        let explicit = given.map(|report| report.name).collect();
         let lookup = move |exposed: &str, arguments: &RawJson| {
             let target = servers.target(&McpCall { exposed, arguments: arguments.clone() })?;
             Some(Meant { server: target.server, tool: target.tool, arguments: target.arguments })
         };
-        Names::new(lookup, direct, explicit)
+        Names::new(lookup, direct)
     }
 
     async fn prompt(&self, live: &mut Live) -> Result<(TurnEnd, bool), Broken> {

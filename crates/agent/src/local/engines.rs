@@ -60,8 +60,8 @@ struct Chosen {
 }
 
 enum Made {
-    Native(NativeEngine, Arc<ToolSession>),
-    Acp(AcpEngine),
+    Native(Box<NativeEngine>, Arc<ToolSession>),
+    Acp(Box<AcpEngine>),
 }
 
 impl Setup {
@@ -92,12 +92,12 @@ impl Setup {
             self.local.sandbox.enabled,
             self.local.auto_review,
             has_allow_list,
-            false,
+            self.local.person.approver.is_some(),
         );
         let gate = Gate::new(GateOptions {
             mode,
             rules,
-            approver: None,
+            approver: self.local.person.approver.clone(),
             hooks,
             environment: self.machine.environment().clone(),
             cwd: self.machine.cwd().to_owned(),
@@ -125,7 +125,7 @@ impl Setup {
                 supervise: self.helper(),
                 system_prompt: self.local.system_prompt.clone(),
             };
-            return Ok((Made::Acp(AcpEngine::new(command.clone(), surroundings)), told));
+            return Ok((Made::Acp(Box::new(AcpEngine::new(command.clone(), surroundings))), told));
         }
         let temp = self.temp();
         let sandbox = if self.local.sandbox.enabled {
@@ -152,7 +152,7 @@ impl Setup {
         tools.shell = self.machine.var("SHELL").map(PathBuf::from);
         tools.sandbox = sandbox;
         tools.supervise = self.helper();
-        let session = Arc::new(ToolSession::new(tools, None));
+        let session = Arc::new(ToolSession::new(tools, self.local.person.host.clone()));
         let variables = &self.machine.environment().vars;
         let access = ServiceAccess {
             api_key: self.options.api_key.clone(),
@@ -169,7 +169,7 @@ impl Setup {
             retries: self.local.agent_retries,
             plan_reads_only: false,
         };
-        Ok((Made::Native(NativeEngine::new(native, surroundings), session), told))
+        Ok((Made::Native(Box::new(NativeEngine::new(native, surroundings)), session), told))
     }
 }
 
@@ -223,11 +223,7 @@ impl Engine for Chosen {
         })
     }
 
-    fn run<'a>(
-        &'a self,
-        turn: EngineTurn,
-        sink: Arc<dyn RunSink>,
-    ) -> BoxFuture<'a, Result<TurnEnd, AgentError>> {
+    fn run(&self, turn: EngineTurn, sink: Arc<dyn RunSink>) -> BoxFuture<'_, Result<TurnEnd, AgentError>> {
         Box::pin(async move {
             match self.made().await?.0 {
                 Made::Native(native, _) => native.run(turn, sink).await,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use toolway_secret::Secret;
 
 use super::{Runner, end_in};
+use crate::acp::front::Asked;
 use crate::acp::live::{Broken, Live, Open, Opening};
 use crate::acp::names::FRONT;
 use crate::acp::servers;
@@ -124,7 +125,9 @@ impl Runner<'_> {
             () = generation.ready() => {}
         }
         let mut given = generation.direct().to_vec();
-        if let Some(front) = generation.front().await.map_err(Broken::Refused)? {
+        let asked = Asked::new(&self.surroundings.gate, self.turn, &self.surroundings.roots);
+        let front = generation.front_through(Some(Arc::new(asked))).await;
+        if let Some(front) = front.map_err(Broken::Refused)? {
             let token = Secret::new(format!("Bearer {}", front.token.expose()));
             given.push(DirectServer {
                 name: FRONT.to_owned(),
