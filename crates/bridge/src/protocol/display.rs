@@ -183,7 +183,13 @@ impl Connection {
         if is_real && !records.is_replay(id) {
             return Reply::now(RecordShown::default());
         }
-        let (card, is_error) = match records.take(session, tool, id) {
+        // A card is of a turn, or of what the host itself had shown.
+        let of_turn = self.turns.session(session).map(|session| session.replayed(tool, id));
+        let taken = match of_turn {
+            Some(Replayed::Refused(_)) | None => records.take(session, tool, id),
+            Some(taken) => taken,
+        };
+        let (card, is_error) = match taken {
             Replayed::Ordinary => return Reply::now(RecordShown::default()),
             Replayed::Result(card) => (card, false),
             Replayed::Failed { card, .. } => (card, true),
@@ -232,7 +238,7 @@ impl Connection {
     }
 }
 
-fn host_mode(mode: DisplayMode) -> HostMode {
+pub(super) fn host_mode(mode: DisplayMode) -> HostMode {
     match mode {
         DisplayMode::Tui => HostMode::Tui,
         DisplayMode::Json => HostMode::Json,

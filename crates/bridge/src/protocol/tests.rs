@@ -43,7 +43,7 @@ struct Desk {
 
 impl Desk {
     async fn new(tools: &[&str]) -> Self {
-        let mut desk = Self { connection: Connection::new(config()), last: 0 };
+        let mut desk = Self { connection: Connection::new(config(), None), last: 0 };
         desk.ask("initialize", json!({"protocolVersion": 1, "host": {"name": "h"}})).await;
         let tools: Vec<Value> = tools.iter().map(|name| json!({"name": name})).collect();
         desk.ask("tools/declare", json!({ "tools": tools })).await;
@@ -291,7 +291,7 @@ impl Task {
                     Err(_) => std::future::pending().await,
                 }
             };
-            serve(config(), input, output, signal).await
+            serve(Connection::new(config(), None), input, output, signal).await
         });
         Self { lines, out, signal, running: task, more: VecDeque::new() }
     }
