@@ -1,6 +1,7 @@
 mod flood;
 mod settings;
 mod task;
+mod turns;
 mod waits;
 
 use std::collections::VecDeque;
@@ -280,6 +281,10 @@ struct Task {
 
 impl Task {
     fn start() -> Self {
+        Self::of(Connection::new(config(), None))
+    }
+
+    fn of(connection: Connection) -> Self {
         let (lines, input) = mpsc::channel(1);
         let (output, out) = mpsc::channel(4);
         let (signal, signalled) = tokio::sync::oneshot::channel();
@@ -291,7 +296,7 @@ impl Task {
                     Err(_) => std::future::pending().await,
                 }
             };
-            serve(Connection::new(config(), None), input, output, signal).await
+            serve(connection, input, output, signal).await
         });
         Self { lines, out, signal, running: task, more: VecDeque::new() }
     }
