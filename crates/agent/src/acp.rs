@@ -52,6 +52,9 @@ impl AcpEngine {
     }
 
     async fn execute(&self, turn: EngineTurn, sink: &dyn RunSink) -> Result<TurnEnd, AgentError> {
+        if self.closing.is_cancelled() {
+            return Err(AgentError::Closed { agent: turn.agent });
+        }
         let EngineTurn { steering, cancel, .. } = turn;
         // Whoever sends a text learns at once that it does not go in.
         drop(steering);

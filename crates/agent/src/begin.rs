@@ -1,5 +1,5 @@
 //! Owns what a program of its own does first, so that it can be its own helper: the process that ends what servers have
-//! started, and the one that reads saved results within bounds.
+//! started, the one that closes a sandbox around itself, and the one that reads saved results within bounds.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -14,7 +14,8 @@ static BEGUN: AtomicBool = AtomicBool::new(false);
 /// [`crate::Machine::here`] knows that this program can be its own helper. A program that never calls this has servers
 /// all the same: they are its direct children, and what they have started ends with their process group.
 pub fn begin(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
-    let code = supervisor::run(arguments);
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let code = crate::sandbox::run_sandboxed(arguments.iter().cloned()).or_else(|| supervisor::run(arguments));
     if code.is_none() {
         BEGUN.store(true, Ordering::Relaxed);
     }

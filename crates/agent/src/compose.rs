@@ -1,6 +1,7 @@
 //! Owns the way from options and files to the servers of a generation, and from entries of the configuration to the
 //! gateway's settings. The reading itself is the configuration's. It starts nothing.
 
+mod boxed;
 mod depth;
 mod plan;
 
@@ -8,6 +9,7 @@ pub use depth::gateway_circle;
 pub use plan::{child_target, server_entries, wait_for_calls};
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +21,7 @@ use toolway_proxy::gateway::{ServerEntry, ServerState, Timeouts};
 use toolway_transport::{HttpConfig, fetch};
 
 use crate::options::{AgentOptions, Machine, ServerTimeouts, Trust};
+use crate::sandbox::Sandbox;
 
 /// How long the team's document is waited for.
 const TEAM_TIME: Duration = Duration::from_secs(10);
@@ -73,6 +76,8 @@ pub(crate) struct Composer {
     trust: TrustMode,
     timeouts: Timeouts,
     loader: Loader,
+    /// Folders that the sandbox for children leaves open; `None`: there is none.
+    boxed: Option<Vec<PathBuf>>,
 }
 
 impl Composer {
@@ -89,6 +94,7 @@ impl Composer {
             trust,
             timeouts: timeouts(&local.map(|local| local.timeouts).unwrap_or_default()),
             loader: Loader::default(),
+            boxed: local.filter(|local| local.sandbox.enabled).map(|local| local.dirs.clone()),
         }
     }
 
@@ -100,6 +106,7 @@ impl Composer {
             trust: self.trust,
             timeouts: self.timeouts,
             loader: Loader::default(),
+            boxed: self.boxed.clone(),
         }
     }
 
@@ -123,11 +130,22 @@ impl Composer {
             team_document,
         };
         let mut loader = std::mem::take(&mut self.loader);
-        let (machine, timeouts) = (self.machine.clone(), self.timeouts);
+        let (machine, timeouts, dirs) = (self.machine.clone(), self.timeouts, self.boxed.clone());
         let work = tokio::task::spawn_blocking(move || {
             let resolved = loader.load(&options, machine.environment());
-            let entries = server_entries(&resolved, &machine, timeouts);
-            (loader, composed(&resolved, entries))
+            let mut entries = server_entries(&resolved, &machine, timeouts);
+            let mut notes = Vec::new();
+            if let Some(dirs) = dirs {
+                let sandbox = Sandbox::open(machine.environment(), &options.sources, &dirs);
+                let sandbox = sandbox.map(|(sandbox, more)| {
+                    notes = more.0;
+                    sandbox
+                });
+                entries = boxed::boxed(entries, &sandbox, &machine);
+            }
+            let mut composed = composed(&resolved, entries);
+            composed.diagnostics.extend(notes);
+            (loader, composed)
         });
         match work.await {
             Ok((loader, composed)) => {

@@ -28,8 +28,8 @@ pub struct ContextSources {
     pub subagents: Vec<SubagentFile>,
     /// What could not be used, with file and place.
     pub diagnostics: Vec<Problem>,
-    /// The project's top, if the project was chosen.
-    project: Option<PathBuf>,
+    /// The project's top, if the project was chosen: below it [`Self::nested`] looks.
+    pub project: Option<PathBuf>,
 }
 
 /// A text that tells the model how to work.

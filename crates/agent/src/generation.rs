@@ -7,6 +7,7 @@ mod many;
 mod report;
 mod scope;
 
+pub(crate) use maker::guard;
 pub use many::{Generations, Reloaded};
 
 pub use crate::catalogue::McpTool;

@@ -103,7 +103,7 @@ struct Hook {
 /// of plugins.
 #[derive(Debug, Clone, Default)]
 pub struct Hooks {
-    hooks: Arc<[Hook]>,
+    all: Arc<[Hook]>,
     diagnostics: Arc<[Problem]>,
     /// The machine's variables.
     env: Arc<BTreeMap<OsString, OsString>>,
@@ -115,7 +115,7 @@ pub struct Hooks {
 impl Hooks {
     /// There is none.
     pub fn is_empty(&self) -> bool {
-        self.hooks.is_empty()
+        self.all.is_empty()
     }
 
     /// What is wrong with the files, with file and place.

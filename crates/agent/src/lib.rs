@@ -54,10 +54,6 @@ pub use policy::{
     Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
     PermissionRules, Rule, ToolUse, Verdict,
 };
-pub use policy::{
-    Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
-    PermissionRules, Rule, ToolUse, Verdict,
-};
 pub use run::{
     Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,
     Steered,

@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use engines::chosen as chosen_engine;
-pub use shelf::{AgentList, RunList};
 pub(crate) use shelf::Shelf;
+pub use shelf::{AgentList, RunList};
 
 use self::live::Live;
 use self::task::Task;
@@ -76,7 +76,10 @@ struct State {
 impl fmt::Debug for LocalRuntime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Shared { id, engine, .. } = &*self.shared;
-        f.debug_struct("LocalRuntime").field("agent", id).field("engine", &engine.name()).finish_non_exhaustive()
+        f.debug_struct("LocalRuntime")
+            .field("agent", id)
+            .field("engine", &engine.name())
+            .finish_non_exhaustive()
     }
 }
 
@@ -146,7 +149,10 @@ impl Shared {
         let model = match send.model.clone().or(sticky) {
             Some(model) => model,
             None if self.engine.needs_model() => {
-                return Err(AgentError::fault("model", "is not named: name one with the agent or with the prompt"));
+                return Err(AgentError::fault(
+                    "model",
+                    "is not named: name one with the agent or with the prompt",
+                ));
             }
             None => ModelChoice::default(),
         };
@@ -348,7 +354,9 @@ impl Runtime for LocalRuntime {
     }
 
     fn artifact(&self, path: String) -> BoxFuture<'_, Result<Vec<u8>, AgentError>> {
-        let fault = format!("{path:?} is no artifact: an agent on this machine has none, its files are where it works");
+        let fault = format!(
+            "{path:?} is no artifact: an agent on this machine has none, its files are where it works"
+        );
         Box::pin(std::future::ready(Err(AgentError::fault("path", fault))))
     }
 

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 pub use command::{SANDBOX_COMMAND, run_sandboxed};
 pub use config::{SandboxConfig, SandboxMode, SandboxNotes};
 
+use toolway_config::{Environment, Platform, SettingSource, project_root};
+
 use crate::error::AgentError;
 
 /// What is to hold commands. [`Sandbox::none`] holds nothing.
@@ -92,6 +94,28 @@ impl Sandbox {
         ))
     }
 
+    /// The box that files of these sources ask for, for an agent that stands where the environment says and works in `dirs`
+    /// too. Blocks.
+    ///
+    /// # Errors
+    /// A file cannot be understood, or this system can hold nothing to it: nothing is to be run then.
+    pub fn open(
+        environment: &Environment,
+        sources: &[SettingSource],
+        dirs: &[PathBuf],
+    ) -> Result<(Self, SandboxNotes), AgentError> {
+        let chosen = |source, folder: PathBuf| sources.contains(&source).then_some(folder);
+        let user = chosen(SettingSource::User, environment.home.join(".cursor"));
+        let project = chosen(SettingSource::Project, project_root(&environment.cwd).join(".cursor"));
+        let (config, mut notes) = SandboxConfig::read(user.as_deref(), project.as_deref())?;
+        let cwd = &environment.cwd;
+        let folders: Vec<PathBuf> = std::iter::once(cwd.clone()).chain(dirs.iter().map(|dir| cwd.join(dir))).collect();
+        let path = environment.set_var("PATH").map(OsStr::new);
+        let (sandbox, more) = Self::close(&config, &folders, &temp_folder(environment), path)?;
+        notes.0.extend(more.0);
+        Ok((sandbox, notes))
+    }
+
     /// Whether it holds anything.
     pub fn is_closed(&self) -> bool {
         self.means != Means::Nothing
@@ -152,6 +176,13 @@ impl Sandbox {
         let network = if self.rules.network { "" } else { " There is no network." };
         Some(format!("Commands run in a sandbox: only {} can be written.{network}", folders.join(", ")))
     }
+}
+
+/// The folder for temporary files.
+pub(crate) fn temp_folder(environment: &Environment) -> PathBuf {
+    let names: &[&str] = if environment.platform == Platform::Windows { &["TEMP", "TMP"] } else { &["TMPDIR"] };
+    let named = names.iter().find_map(|name| environment.set_var(name)).map(PathBuf::from);
+    named.filter(|folder| folder.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"))
 }
 
 fn rules(config: &SandboxConfig, folders: &[PathBuf], temp: &Path) -> Rules {

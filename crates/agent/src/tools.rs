@@ -17,6 +17,7 @@ mod paths;
 mod read;
 mod registry;
 mod search;
+mod setup;
 mod shell;
 mod shells;
 mod text;
@@ -28,9 +29,10 @@ use std::sync::Arc;
 
 pub use arguments::Arguments;
 pub use capability::{Capabilities, Capability};
-pub use context::{AskHost, Question, ToolContext, ToolSession, ToolSetup};
+pub use context::{AskHost, Question, ToolContext, ToolSession};
 pub use output::{ToolImage, ToolOutput};
 pub use registry::ToolRegistry;
+pub use setup::ToolSetup;
 
 use crate::engine::BoxFuture;
 use crate::policy::Action;

@@ -131,6 +131,9 @@ mod tests {
         let greeting = serde_json::to_value(greeting()).unwrap();
         assert_eq!(greeting["protocolVersion"], 1);
         let can = json!({"readTextFile": true, "writeTextFile": true});
-        assert_eq!((&greeting["clientCapabilities"]["fs"], &greeting["clientCapabilities"]["terminal"]), (&can, &json!(true)));
+        assert_eq!(
+            (&greeting["clientCapabilities"]["fs"], &greeting["clientCapabilities"]["terminal"]),
+            (&can, &json!(true))
+        );
     }
 }

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 use serde_json::{Value, json};
 use toolway_bridge::{AgentToolEvent, RawJson, ToolActivity};
 
-use super::names::Names;
+use super::names::{Meant, Names};
 use crate::event::{Delta, EventKind, ToolCallEvent, ToolCallStatus, Truncated};
+use crate::policy::Action;
 
 /// Calls that are open at a time; when there is another the oldest is given up.
 const OPEN: usize = 512;
@@ -28,8 +29,8 @@ type Members = BTreeMap<String, RawJson>;
 struct Call {
     id: String,
     members: Members,
-    /// Server and tool, where it is one of ours. Titles change, so the first one that fits stays.
-    tool: Option<(String, String)>,
+    /// What is meant, where it is a tool of our servers. Titles change once it runs; what it was then stays.
+    tool: Option<Meant>,
     name: String,
     announced: bool,
     hinted: bool,
@@ -106,12 +107,14 @@ impl Calls {
         self.open.iter().find(|call| call.terminals().iter().any(|id| id == terminal)).map(|call| call.id.as_str())
     }
 
-    /// Server and tool of a call, as far as it is known; for a question about it.
-    pub(super) fn tool_of(&self, members: &RawJson) -> Option<(String, String)> {
+    /// The call of a server's tool that a question is about, if it is one.
+    pub(super) fn tool_of(&self, members: &RawJson) -> Option<Action> {
         let members = serde_json::from_slice::<Members>(members.bytes()).ok()?;
         let id = text(&members, "toolCallId")?;
         let known = self.open.iter().find(|call| call.id == id).and_then(|call| call.tool.clone());
-        known.or_else(|| find(&members, &self.names))
+        let Meant { server, tool, .. } = known.or_else(|| find(&members, &self.names))?;
+        let explicit = self.names.is_explicit(&server);
+        Some(Action::Mcp { server, tool, explicit })
     }
 
     /// What is known of a call together with what a question says of it.
@@ -139,8 +142,8 @@ impl Call {
 
     fn take(&mut self, members: Members, names: &Names) {
         overlay(&mut self.members, members);
-        if self.tool.is_none() && !self.announced {
-            self.tool = find(&self.members, names);
+        if !self.announced {
+            self.tool = find(&self.members, names).or(self.tool.take());
         }
         if !self.announced
             && let Some(activity) = self.activity()
@@ -187,12 +190,10 @@ impl Call {
     }
 
     fn args(&self, activity: &ToolActivity) -> RawJson {
-        let Some((server, tool)) = &self.tool else { return activity.args.clone() };
-        let args = self.members.get("rawInput").filter(|args| args.is_object()).cloned();
-        let args = args.unwrap_or_else(RawJson::empty_object);
+        let Some(Meant { server, tool, arguments: args }) = &self.tool else { return activity.args.clone() };
         let text =
             format!(r#"{{"providerIdentifier":{},"toolName":{},"args":{}}}"#, json!(server), json!(tool), args.text());
-        RawJson::new(text).unwrap_or(args)
+        RawJson::new(text).unwrap_or_else(|_| args.clone())
     }
 
     fn told(&self, status: ToolCallStatus) -> ToolCallEvent {
@@ -323,7 +324,7 @@ fn whole(members: &Members) -> RawJson {
     serde_json::to_vec(members).ok().and_then(|bytes| RawJson::new(bytes).ok()).unwrap_or_else(RawJson::empty_object)
 }
 
-fn find(members: &Members, names: &Names) -> Option<(String, String)> {
+fn find(members: &Members, names: &Names) -> Option<Meant> {
     let kind = text(members, "kind").unwrap_or_default();
     let coarse = matches!(kind.as_str(), "" | "other");
     let mut said: Vec<String> = text(members, "title").into_iter().collect();
@@ -332,7 +333,9 @@ fn find(members: &Members, names: &Names) -> Option<(String, String)> {
     said.extend(
         [&meta].into_iter().chain(below).filter_map(|value| Some(value.get("toolName")?.as_str()?.to_owned())),
     );
-    said.iter().find_map(|said| names.find(said, coarse))
+    let input = members.get("rawInput").filter(|input| input.is_object()).cloned();
+    let input = input.unwrap_or_else(RawJson::empty_object);
+    said.iter().find_map(|said| names.find(said, coarse, &input))
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-
 use crate::error::AgentError;
 use crate::options::{Mode, ModelChoice};
 use toolway_bridge::RawJson;
@@ -143,7 +142,9 @@ impl Choices {
         let mut wishes = Vec::new();
         for (name, value) in &model.params {
             let category = match name.as_str() {
-                "thinking" | "effort" | "reasoning" | "reasoningEffort" | "reasoning_effort" => "thought_level",
+                "thinking" | "effort" | "reasoning" | "reasoningEffort" | "reasoning_effort" => {
+                    "thought_level"
+                }
                 other => other,
             };
             let field = format!("model.params.{name}");
@@ -159,8 +160,9 @@ impl Choices {
                 Value::String(text) => setting.named(text),
                 other => setting.named(&other.to_string()),
             };
-            let wished = wished
-                .ok_or_else(|| AgentError::fault(&field, unknown("value", &value.to_string(), &setting.values)))?;
+            let wished = wished.ok_or_else(|| {
+                AgentError::fault(&field, unknown("value", &value.to_string(), &setting.values))
+            })?;
             wishes.push(set(&setting.id, wished, format!("{name} = {value}")));
         }
         Ok(wishes)
@@ -178,9 +180,12 @@ impl Choices {
             None => (&self.modes, self.mode.as_deref()),
         };
         let wanted = match mode {
-            Mode::Plan => Some(known.iter().find(|known| is_plan(known)).ok_or_else(|| {
-                AgentError::fault("mode", unknown("mode for plans", "plan", known))
-            })?),
+            Mode::Plan => Some(
+                known
+                    .iter()
+                    .find(|known| is_plan(known))
+                    .ok_or_else(|| AgentError::fault("mode", unknown("mode for plans", "plan", known)))?,
+            ),
             // Back from a plan; else the agent keeps the mode that it has chosen.
             Mode::Agent if current.is_some_and(is_plan) => known
                 .iter()
@@ -232,7 +237,8 @@ impl Setting {
         if let Some(value) = self.values.iter().find(|value| *value == wish) {
             return Some(json!(value));
         }
-        let mut close = self.values.iter().filter(|value| value.rsplit_once('/').is_some_and(|(_, id)| id == wish));
+        let mut close =
+            self.values.iter().filter(|value| value.rsplit_once('/').is_some_and(|(_, id)| id == wish));
         match (close.next(), close.next()) {
             (Some(only), None) => Some(json!(only)),
             _ => None,

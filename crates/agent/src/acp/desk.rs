@@ -111,7 +111,10 @@ impl Desk {
     pub(super) fn serve(&mut self, id: RawJson, method: &str, params: &RawJson, calls: Option<&Calls>) {
         let (work, prompt) = (Arc::clone(&self.work), self.prompt.clone());
         if self.running.len() >= AT_ONCE {
-            let error = RpcError::new(INTERNAL, format!("{AT_ONCE} requests are being served: wait for some of them"));
+            let error = RpcError::new(
+                INTERNAL,
+                format!("{AT_ONCE} requests are being served: wait for some of them"),
+            );
             self.running.spawn(async move { Served { id, outcome: Err(error), note: None } });
             return;
         }
@@ -173,7 +176,8 @@ impl Desk {
 struct About {
     question: Result<Question, serde_json::Error>,
     call: RawJson,
-    tool: Option<(String, String)>,
+    /// It is a call of a server's tool.
+    tool: Option<Action>,
 }
 
 impl About {
@@ -214,7 +218,9 @@ impl Shared {
             ("terminal/wait_for_exit", _) => self.wait_for_exit(params).await,
             ("terminal/kill", _) => self.kill_terminal(params).await,
             ("terminal/release", _) => self.release_terminal(params).await,
-            _ => Err(Refusal::plain(RpcError::new(METHOD_NOT_FOUND, format!("{method} is not offered here")))),
+            _ => {
+                Err(Refusal::plain(RpcError::new(METHOD_NOT_FOUND, format!("{method} is not offered here"))))
+            }
         };
         match served {
             Ok(value) => (Ok(value), None),
@@ -231,11 +237,10 @@ impl Shared {
             tracing::info!(target: "toolway::acp", "{note}");
             return Ok(permission::refuse(&question.options));
         };
-        // Calls of our servers' tools are judged where they arrive.
-        if about.tool.is_some() {
-            return Ok(allowed);
-        }
-        let actions = permission::actions(&about.call, &self.agent);
+        let actions = match about.tool {
+            Some(call) => vec![call],
+            None => permission::actions(&about.call, &self.agent),
+        };
         let call = about.call.tree();
         let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         match self.ask(&text("toolCallId"), &text("kind"), &actions, prompt).await {

@@ -90,9 +90,8 @@ impl Frame {
     /// Reads a line.
     pub(super) fn read(line: &[u8]) -> Self {
         let Ok(read) = serde_json::from_slice::<Read<'_>>(line) else { return Self::Odd };
-        let raw = |value: Option<&RawValue>| {
-            value.and_then(|value| RawJson::new(value.get().to_owned()).ok())
-        };
+        let raw =
+            |value: Option<&RawValue>| value.and_then(|value| RawJson::new(value.get().to_owned()).ok());
         let params = || raw(read.params).unwrap_or_else(RawJson::empty_object);
         match (read.method.as_deref(), raw(read.id)) {
             (Some(method), Some(id)) if is_id(&id) => {
@@ -170,7 +169,11 @@ mod tests {
         let table = [
             (
                 r#"{"jsonrpc":"2.0","id":"a","method":"fs/read_text_file","params":{"n":1.10}}"#,
-                Frame::Request { id: raw("\"a\""), method: "fs/read_text_file".to_owned(), params: raw(r#"{"n":1.10}"#) },
+                Frame::Request {
+                    id: raw("\"a\""),
+                    method: "fs/read_text_file".to_owned(),
+                    params: raw(r#"{"n":1.10}"#),
+                },
             ),
             (
                 r#"{"method":"session/update"}"#,

@@ -98,7 +98,8 @@ impl Live {
 
     /// A failure of the process, with what it wrote last.
     pub(super) fn dead(&self, what: &str) -> Broken {
-        let what = self.peer.start_failure().map_or(what.to_owned(), |why| format!("it cannot be started: {why}"));
+        let what =
+            self.peer.start_failure().map_or(what.to_owned(), |why| format!("it cannot be started: {why}"));
         Broken::Dead(self.teller.failure_of(&what, &self.peer))
     }
 
@@ -130,7 +131,9 @@ impl Live {
                 Happening::Frame(Frame::Answer { id, outcome }) if id == asked => return Ok(outcome),
                 Happening::Frame(frame) => self.aside(frame),
                 Happening::Room => {}
-                Happening::Ended(why) => return Err(self.dead(&format!("{why}, while {method} was not answered"))),
+                Happening::Ended(why) => {
+                    return Err(self.dead(&format!("{why}, while {method} was not answered")));
+                }
             }
         }
     }
@@ -141,7 +144,8 @@ impl Live {
             Frame::Request { id, method, params } => match &mut self.open {
                 Some(open) => open.desk.serve(id, &method, &params, None),
                 None => {
-                    let error = RpcError::new(METHOD_NOT_FOUND, format!("{method} is offered within a session"));
+                    let error =
+                        RpcError::new(METHOD_NOT_FOUND, format!("{method} is offered within a session"));
                     self.peer.reply(&id, Err(error));
                 }
             },
@@ -185,21 +189,29 @@ impl Live {
         let answer = self.ask("session/new", &request, within, opening.cancel).await?;
         let answer = answer.map_err(|error| Broken::Refused(self.refusal("opens no session", &error)))?;
         let id = answer.tree().get("sessionId").and_then(Value::as_str).map(str::to_owned);
-        let id = id.filter(|id| !id.is_empty()).ok_or_else(|| self.dead("its answer to session/new names no session"))?;
+        let id = id
+            .filter(|id| !id.is_empty())
+            .ok_or_else(|| self.dead("its answer to session/new names no session"))?;
         self.opened(&id, opening);
         self.settle(&answer);
         Ok(())
     }
 
     /// Opens an earlier session, with these servers. What it repeats of what was said is not told again.
-    pub(super) async fn open_again(&mut self, id: &str, opening: &Opening<'_>) -> Result<Result<(), String>, Broken> {
+    pub(super) async fn open_again(
+        &mut self,
+        id: &str,
+        opening: &Opening<'_>,
+    ) -> Result<Result<(), String>, Broken> {
         let within = self.command.timeouts.session;
         self.opened(id, opening);
         let answer = if self.about.resumes {
-            let request = ResumeSessionRequest::new(id.to_owned(), opening.cwd).mcp_servers(opening.entries.clone());
+            let request =
+                ResumeSessionRequest::new(id.to_owned(), opening.cwd).mcp_servers(opening.entries.clone());
             self.ask("session/resume", &request, within, opening.cancel).await?
         } else {
-            let request = LoadSessionRequest::new(id.to_owned(), opening.cwd).mcp_servers(opening.entries.clone());
+            let request =
+                LoadSessionRequest::new(id.to_owned(), opening.cwd).mcp_servers(opening.entries.clone());
             self.ask("session/load", &request, within, opening.cancel).await?
         };
         match answer {
@@ -240,9 +252,12 @@ impl Live {
     fn system_prompt(&self, text: &str) -> Result<agent_client_protocol::v1::schema::SystemPrompt, Broken> {
         use agent_client_protocol::v1::schema::{SystemPrompt, SystemPromptMode};
         if self.about.takes_system_prompt {
-            return Ok(SystemPrompt::new(vec![ContentBlock::from(text.to_owned())]).mode(SystemPromptMode::Override));
+            return Ok(
+                SystemPrompt::new(vec![ContentBlock::from(text.to_owned())]).mode(SystemPromptMode::Override)
+            );
         }
-        let why = self.teller.say("it takes no system prompt: leave it out, or write it to the agent's own rules");
+        let why =
+            self.teller.say("it takes no system prompt: leave it out, or write it to the agent's own rules");
         Err(Broken::Refused(AgentError::fault("local.systemPrompt", why)))
     }
 
@@ -268,7 +283,8 @@ impl Live {
         if !is_about_signing_in(error) {
             return self.teller.failure_of(&format!("it {what}: {}", error.text()), &self.peer);
         }
-        let mut advice: Vec<String> = self.command.preset.map(|preset| preset.sign_in.to_owned()).into_iter().collect();
+        let mut advice: Vec<String> =
+            self.command.preset.map(|preset| preset.sign_in.to_owned()).into_iter().collect();
         if !self.about.ways_in.is_empty() {
             let ways: Vec<&str> = self.about.ways_in.iter().map(|way| way.text.as_str()).collect();
             advice.push(format!("it offers: {}", ways.join("; ")));
@@ -317,6 +333,7 @@ async fn served(open: &mut Option<Open>) -> Served {
 
 fn is_about_signing_in(error: &RpcError) -> bool {
     let text = error.text().to_ascii_lowercase();
-    let words = ["authentication required", "not authenticated", "not logged in", "please log in", "login required"];
+    let words =
+        ["authentication required", "not authenticated", "not logged in", "please log in", "login required"];
     error.code == AUTH_REQUIRED || words.iter().any(|words| text.contains(words))
 }

@@ -1,43 +1,87 @@
 //! Owns which tool of which server an agent means by the name that it shows. Agents put the name of the entry before the
-//! tool's, each in its own way; no name is ever cut at a guess where a known tool fits.
+//! tool's, each in its own way; what the tool is, is then asked of who has it, and no name is cut at a guess.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
-use crate::generation::McpTool;
+use toolway_bridge::RawJson;
 
 /// The name of the entry under which all but direct servers reach an agent.
 pub(super) const FRONT: &str = "toolway";
 
+/// A tool of a server, and what it is called with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Meant {
+    pub(super) server: String,
+    pub(super) tool: String,
+    /// Not what the agent wrote, where that is a call of the tool that calls others.
+    pub(super) arguments: RawJson,
+}
+
+/// Knows tools by the name under which they are offered.
+type Lookup = dyn Fn(&str, &RawJson) -> Option<Meant> + Send + Sync;
+
 /// The tools that an agent was given, and under which entries.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Names {
-    tools: Arc<Vec<McpTool>>,
+    lookup: Arc<Lookup>,
     direct: Vec<String>,
+    /// Servers that the program gave itself.
+    explicit: BTreeSet<String>,
+}
+
+impl fmt::Debug for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Names").field("direct", &self.direct).finish_non_exhaustive()
+    }
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self::new(|_, _| None, Vec::new(), BTreeSet::new())
+    }
 }
 
 impl Names {
-    pub(super) fn new(tools: Arc<Vec<McpTool>>, direct: Vec<String>) -> Self {
-        Self { tools, direct }
+    pub(super) fn new(
+        lookup: impl Fn(&str, &RawJson) -> Option<Meant> + Send + Sync + 'static,
+        direct: Vec<String>,
+        explicit: BTreeSet<String>,
+    ) -> Self {
+        Self { lookup: Arc::new(lookup), direct, explicit }
     }
 
-    /// Server and tool. `coarse`: the agent says that it is a tool of no kind of its own, so a bare name counts too.
-    pub(super) fn find(&self, said: &str, coarse: bool) -> Option<(String, String)> {
+    /// What is meant. `coarse`: the agent says that it is a tool of no kind of its own, so a bare name counts too.
+    pub(super) fn find(&self, said: &str, coarse: bool, arguments: &RawJson) -> Option<Meant> {
         let said = said.trim();
         let said = ["Tool: ", "MCP: ", "Call "].iter().find_map(|words| said.strip_prefix(words)).unwrap_or(said);
-        if let Some(tool) = self.tools.iter().find(|tool| self.is(tool, said, coarse)) {
-            let server = if tool.server.is_empty() { FRONT } else { &tool.server };
-            return Some((server.to_owned(), tool.tool.clone()));
+        for direct in &self.direct {
+            if let Some(tool) = own_part(said, direct) {
+                return Some(meant(direct, tool, arguments));
+            }
         }
-        // A tool that came after the list was taken.
-        let entries = self.direct.iter().map(String::as_str).chain([FRONT]);
-        entries.into_iter().find_map(|entry| Some((entry.to_owned(), own_part(said, entry)?.to_owned())))
+        if let Some(exposed) = own_part(said, FRONT) {
+            let found = (self.lookup)(exposed, arguments);
+            // One that came and went, or one of the gateway's own.
+            return Some(found.map_or_else(|| meant(FRONT, exposed, arguments), of_front));
+        }
+        if coarse { (self.lookup)(said, arguments).map(of_front) } else { None }
     }
 
-    fn is(&self, tool: &McpTool, said: &str, coarse: bool) -> bool {
-        let entry = if self.direct.iter().any(|direct| **direct == *tool.server) { &tool.server } else { FRONT };
-        let exposed = tool.exposed.as_str();
-        (coarse && said == exposed) || own_part(said, entry) == Some(exposed)
+    /// The program gave the server itself.
+    pub(super) fn is_explicit(&self, server: &str) -> bool {
+        server == FRONT || self.explicit.contains(server) || self.direct.iter().any(|direct| direct == server)
     }
+}
+
+fn meant(server: &str, tool: &str, arguments: &RawJson) -> Meant {
+    Meant { server: server.to_owned(), tool: tool.to_owned(), arguments: arguments.clone() }
+}
+
+fn of_front(meant: Meant) -> Meant {
+    let server = if meant.server.is_empty() { FRONT.to_owned() } else { meant.server };
+    Meant { server, ..meant }
 }
 
 /// The tool's part of a name that begins, or ends, with the entry's.
@@ -54,30 +98,24 @@ fn own_part<'a>(said: &'a str, entry: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use toolway_bridge::RawJson;
-
     use super::*;
 
-    fn tool(exposed: &str, server: &str, tool: &str) -> McpTool {
-        McpTool {
-            exposed: exposed.to_owned(),
-            server: server.into(),
-            tool: tool.to_owned(),
-            description: String::new(),
-            input_schema: RawJson::empty_object(),
-            read_only: false,
-        }
+    /// A gateway with the tools `b-c` of `a`, `c` of `a-b`, and one of its own.
+    fn names() -> Names {
+        let lookup = |exposed: &str, arguments: &RawJson| {
+            let (server, tool) = match exposed {
+                "a__b-c" => ("a", "b-c"),
+                "a-b__c" => ("a-b", "c"),
+                "toolway_saved" => ("", "toolway_saved"),
+                _ => return None,
+            };
+            Some(meant(server, tool, arguments))
+        };
+        Names::new(lookup, vec!["pi-tools".to_owned()], BTreeSet::from(["a".to_owned()]))
     }
 
     #[test]
     fn every_agents_way_to_write_a_tools_name_is_read() {
-        let tools = vec![
-            tool("a__b-c", "a", "b-c"),
-            tool("a-b__c", "a-b", "c"),
-            tool("pi__ask", "pi-tools", "pi__ask"),
-            tool("toolway_saved", "", "toolway_saved"),
-        ];
-        let names = Names::new(Arc::new(tools), vec!["pi-tools".to_owned()]);
         let table = [
             ("toolway_a__b-c", Some(("a", "b-c"))),
             ("mcp__toolway__a-b__c", Some(("a-b", "c"))),
@@ -86,17 +124,25 @@ mod tests {
             ("a__b-c (toolway MCP Server)", Some(("a", "b-c"))),
             ("a__b-c", Some(("a", "b-c"))),
             ("pi-tools_pi__ask", Some(("pi-tools", "pi__ask"))),
-            ("pi-tools_pi__late", Some(("pi-tools", "pi__late"))),
             ("toolway_toolway_saved", Some(("toolway", "toolway_saved"))),
-            ("toolway_late__one", Some(("toolway", "late__one"))),
+            ("toolway_gone__one", Some(("toolway", "gone__one"))),
             ("bash", None),
             ("toolway", None),
             ("other_a__b-c", None),
         ];
+        let names = names();
         for (said, expected) in table {
-            let expected = expected.map(|(server, tool): (&str, &str)| (server.to_owned(), tool.to_owned()));
-            assert_eq!(names.find(said, true), expected, "{said}");
+            let found = names.find(said, true, &RawJson::empty_object());
+            let found = found.as_ref().map(|meant| (meant.server.as_str(), meant.tool.as_str()));
+            assert_eq!(found, expected, "{said}");
         }
-        assert_eq!(names.find("a__b-c", false), None);
+        assert_eq!(names.find("a__b-c", false, &RawJson::empty_object()), None);
+    }
+
+    #[test]
+    fn servers_of_the_program_itself_are_known() {
+        let names = names();
+        let known = ["a", "pi-tools", "toolway", "a-b"].map(|server| names.is_explicit(server));
+        assert_eq!(known, [true, true, true, false]);
     }
 }

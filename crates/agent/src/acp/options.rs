@@ -154,12 +154,18 @@ mod tests {
     fn a_preset_is_a_name_and_its_program_may_be_another() {
         let options = AcpOptions { preset: Some("opencode".to_owned()), ..AcpOptions::default() };
         let command = AcpCommand::of(&options).unwrap();
-        assert_eq!((command.program.as_str(), command.args.as_slice()), ("opencode", &["acp".to_owned()][..]));
+        assert_eq!(
+            (command.program.as_str(), command.args.as_slice()),
+            ("opencode", &["acp".to_owned()][..])
+        );
         let mut options = AcpOptions { preset: Some("gemini".to_owned()), ..AcpOptions::default() };
         options.command = Some("/opt/gemini".to_owned());
         options.env.insert("GEMINI_API_KEY".to_owned(), Secret::new("secret-key"));
         let command = AcpCommand::of(&options).unwrap();
-        assert_eq!((command.program.as_str(), command.args.len(), command.title()), ("/opt/gemini", 1, "gemini"));
+        assert_eq!(
+            (command.program.as_str(), command.args.len(), command.title()),
+            ("/opt/gemini", 1, "gemini")
+        );
         assert!(!format!("{command:?}").contains("secret-key"));
     }
 

@@ -65,8 +65,7 @@ impl Peer {
     }
 
     fn send(&mut self, line: bytes::Bytes) {
-        let message =
-            Outbound { payload: Payload::Bytes(line), members: Members::One(Envelope::default()) };
+        let message = Outbound { payload: Payload::Bytes(line), members: Members::One(Envelope::default()) };
         // A transport that is closed says so when it is listened to.
         self.transport.send(message).ok();
     }

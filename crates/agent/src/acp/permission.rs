@@ -63,7 +63,8 @@ fn command(input: &Map<String, Value>) -> Option<String> {
     match ["command", "cmd", "script"].iter().find_map(|name| input.get(*name))? {
         Value::String(command) => Some(command.clone()),
         Value::Array(words) => {
-            let words: Vec<String> = words.iter().filter_map(|word| Some(word.as_str()?.to_owned())).collect();
+            let words: Vec<String> =
+                words.iter().filter_map(|word| Some(word.as_str()?.to_owned())).collect();
             let (first, rest) = words.split_first()?;
             Some(super::terminal::line(first, rest))
         }
@@ -74,8 +75,16 @@ fn command(input: &Map<String, Value>) -> Option<String> {
 fn paths(call: &Value, input: &Map<String, Value>) -> BTreeSet<PathBuf> {
     let list = |name: &str| call.get(name).and_then(Value::as_array).into_iter().flatten();
     let told = list("locations").chain(list("content")).filter_map(|one| one.get("path")?.as_str());
-    const NAMES: [&str; 8] =
-        ["path", "file_path", "filePath", "filepath", "target_file", "notebook_path", "destination", "newPath"];
+    const NAMES: [&str; 8] = [
+        "path",
+        "file_path",
+        "filePath",
+        "filepath",
+        "target_file",
+        "notebook_path",
+        "destination",
+        "newPath",
+    ];
     let own = NAMES.iter().filter_map(|name| input.get(*name)?.as_str());
     told.chain(own).filter(|path| !path.is_empty()).map(PathBuf::from).collect()
 }
@@ -121,7 +130,10 @@ mod tests {
         });
         check(&edit, &[Action::Write("/w/a".into()), Action::Write("/w/b".into())]);
         check(&json!({"kind": "read", "rawInput": {"path": "a"}}), &[Action::Read("a".into())]);
-        check(&json!({"kind": "fetch", "rawInput": {"url": "https://x"}}), &[Action::Fetch("https://x".to_owned())]);
+        check(
+            &json!({"kind": "fetch", "rawInput": {"url": "https://x"}}),
+            &[Action::Fetch("https://x".to_owned())],
+        );
         let unknown = Action::Mcp { server: "acme".to_owned(), tool: "Launch".to_owned(), explicit: false };
         check(&json!({"kind": "other", "title": "Launch"}), std::slice::from_ref(&unknown));
         check(&json!({"kind": "edit", "title": "Launch"}), std::slice::from_ref(&unknown));
@@ -130,7 +142,10 @@ mod tests {
     #[test]
     fn no_more_is_allowed_than_was_asked() {
         let options = |kinds: &[&str]| -> Vec<Choice> {
-            kinds.iter().map(|kind| Choice { option_id: format!("id-{kind}"), kind: (*kind).to_owned() }).collect()
+            kinds
+                .iter()
+                .map(|kind| Choice { option_id: format!("id-{kind}"), kind: (*kind).to_owned() })
+                .collect()
         };
         let all = options(&["allow_always", "allow_once", "reject_always", "reject_once"]);
         assert_eq!(allow(&all).unwrap()["outcome"]["optionId"], "id-allow_once");

@@ -95,7 +95,8 @@ pub(super) async fn start(
     })?;
     let spawned = tokio::task::spawn_blocking(move || Child::spawn(&config)).await;
     let failed = |why: String| teller.failure(&format!("it cannot be started: {why}"));
-    let child = spawned.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
+    let child =
+        spawned.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
     let transport = ChildTransport::over(child).map_err(|error| failed(error.to_string()))?;
     Ok(Peer::new(transport))
 }

@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use toolway_bridge::RawJson;
 use toolway_secret::Secret;
 
 use super::calls::Told;
 use super::desk::Work;
 use super::frame::{Frame, RpcError};
 use super::live::{Broken, Live, Open, Opening};
-use super::names::{FRONT, Names};
+use super::names::{FRONT, Meant, Names};
 use super::options::{AcpCommand, AcpSurroundings};
 use super::peer::Happening;
 use super::servers;
@@ -21,6 +22,7 @@ use super::telling::{self, Said, Telling};
 use super::terminal::Written;
 use crate::engine::{Checkpoint, EngineTurn, RunSink, TurnEnd, TurnStop};
 use crate::error::AgentError;
+use crate::generation::McpCall;
 use crate::event::{Delta, EventKind, Usage};
 use crate::inline::DirectServer;
 
@@ -144,7 +146,8 @@ impl Runner<'_> {
     /// The session before this one, in this process or in an earlier one.
     fn before(&self, live: &Live) -> Option<String> {
         let kept = self.turn.checkpoint.as_ref();
-        let kept = kept.and_then(|kept| serde_json::from_slice::<Kept>(&kept.0).ok()).map(|kept| kept.session);
+        let kept =
+            kept.and_then(|kept| serde_json::from_slice::<Kept>(&kept.0).ok()).map(|kept| kept.session);
         live.open.as_ref().map(|open| open.id.clone()).or(kept)
     }
 
@@ -186,7 +189,9 @@ impl Runner<'_> {
         }
         let Some(live) = slot.as_mut() else { return Err(Broken::Cancelled) };
         let Err(why) = opened else { return Ok(()) };
-        let said = format!("it did not open its earlier session ({why}): it begins anew and knows nothing of what was said");
+        let said = format!(
+            "it did not open its earlier session ({why}): it begins anew and knows nothing of what was said"
+        );
         self.tell("new_session", live.teller.say(&said)).await?;
         live.open_new(&opening).await
     }
@@ -250,11 +255,22 @@ impl Runner<'_> {
         Ok(content)
     }
 
+    fn names(&self) -> Names {
+        let servers = Arc::clone(&self.turn.servers);
+        let direct = servers.direct().iter().map(|server| server.name.clone()).collect();
+        let given = servers.reports().into_iter().filter(|report| matches!(report.source.as_str(), "inline" | "custom"));
+        let explicit = given.map(|report| report.name).collect();
+        let lookup = move |exposed: &str, arguments: &RawJson| {
+            let target = servers.target(&McpCall { exposed, arguments: arguments.clone() })?;
+            Some(Meant { server: target.server, tool: target.tool, arguments: target.arguments })
+        };
+        Names::new(lookup, direct, explicit)
+    }
+
     async fn prompt(&self, live: &mut Live) -> Result<(TurnEnd, bool), Broken> {
         let content = self.content(live).map_err(Broken::Refused)?;
         let Some(open) = live.open.as_mut() else { return Err(Broken::Cancelled) };
-        let direct = self.turn.servers.direct().iter().map(|server| server.name.clone()).collect();
-        let mut telling = Telling::new(&open.id, Names::new(self.turn.servers.tools(), direct), open.cost);
+        let mut telling = Telling::new(&open.id, self.names(), open.cost);
         open.desk.begin();
         let params = json!({"sessionId": open.id, "prompt": content});
         let asked = live.peer.request("session/prompt", &params);
@@ -354,7 +370,9 @@ impl Runner<'_> {
                 }
                 let (limit, cost) = (self.turn.limits.cost?, telling.spent()?);
                 (cost > limit).then(|| {
-                    Why::Limit(format!("it has cost {cost:.4} of at most {limit:.4} US dollars: raise limits.cost"))
+                    Why::Limit(format!(
+                        "it has cost {cost:.4} of at most {limit:.4} US dollars: raise limits.cost"
+                    ))
                 })
             }
             Frame::Notification { .. } | Frame::Answer { .. } | Frame::Odd => None,

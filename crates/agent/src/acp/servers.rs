@@ -3,20 +3,23 @@
 
 use std::path::Path;
 
-use agent_client_protocol::v1::schema::{
-    EnvVariable, HttpHeader, McpServer, McpServerHttp, McpServerStdio,
-};
+use agent_client_protocol::v1::schema::{EnvVariable, HttpHeader, McpServer, McpServerHttp, McpServerStdio};
 
 use crate::inline::DirectServer;
 
 /// The members of `session/new`. `None` where the agent takes no HTTP and there is no binary to stand between.
-pub(super) fn entries(servers: &[DirectServer], takes_http: bool, shim: Option<&Path>) -> Option<Vec<McpServer>> {
+pub(super) fn entries(
+    servers: &[DirectServer],
+    takes_http: bool,
+    shim: Option<&Path>,
+) -> Option<Vec<McpServer>> {
     servers
         .iter()
         .map(|server| {
             if takes_http {
                 let headers = server.headers.iter();
-                let headers = headers.map(|(name, value)| HttpHeader::new(name.clone(), value.expose())).collect();
+                let headers =
+                    headers.map(|(name, value)| HttpHeader::new(name.clone(), value.expose())).collect();
                 let entry = McpServerHttp::new(server.name.clone(), server.url.expose()).headers(headers);
                 return Some(McpServer::Http(entry));
             }

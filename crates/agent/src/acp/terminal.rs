@@ -239,7 +239,10 @@ mod tests {
     fn the_end_of_an_output_is_kept_in_whole_characters() {
         let mut kept = Kept { bytes: VecDeque::new(), most: 4, cut: false };
         kept.push("aäö".as_bytes());
-        assert_eq!((String::from_utf8_lossy(kept.bytes.make_contiguous()).into_owned(), kept.cut), ("äö".to_owned(), true));
+        assert_eq!(
+            (String::from_utf8_lossy(kept.bytes.make_contiguous()).into_owned(), kept.cut),
+            ("äö".to_owned(), true)
+        );
         kept.push(b"x");
         assert_eq!(String::from_utf8_lossy(kept.bytes.make_contiguous()), "öx");
     }

@@ -67,7 +67,11 @@ impl Workspace {
             at = parent;
         };
         real.extend(rest.iter().rev());
-        if self.roots.iter().any(|root| real.starts_with(root)) { Ok(real) } else { Err(self.elsewhere(&path)) }
+        if self.roots.iter().any(|root| real.starts_with(root)) {
+            Ok(real)
+        } else {
+            Err(self.elsewhere(&path))
+        }
     }
 
     fn elsewhere(&self, path: &Path) -> Outside {

@@ -188,7 +188,8 @@ fn plain(name: &str, target: Target, timeouts: Timeouts) -> ServerConfig {
     }
 }
 
-fn guard(options: &GuardOptions, machine: &Machine) -> Result<Arc<Guard>, AgentError> {
+/// What saves large results of an agent with these options.
+pub(crate) fn guard(options: &GuardOptions, machine: &Machine) -> Result<Arc<Guard>, AgentError> {
     let usual = || {
         let home = machine.home();
         (!home.as_os_str().is_empty()).then(|| home.join(".cache").join("cursor-mcp-response-proxy"))

@@ -17,7 +17,7 @@ use super::{Hook, HookEvent, Hooks};
 use crate::sources::Sources;
 
 /// How long a hook may take that names no time.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 /// The longest time that a hook may name.
 const LONGEST_TIMEOUT: f64 = 3600.0;
 /// No more hooks of one file.
@@ -72,7 +72,7 @@ impl Hooks {
             scrubber.add(&Secret::new(value.clone()));
         }
         Self {
-            hooks: read.hooks.into(),
+            all: read.hooks.into(),
             diagnostics: read.problems.into(),
             env: Arc::new(vars.iter().map(|(name, value)| (name.into(), value.into())).collect()),
             supervise,
@@ -191,14 +191,13 @@ impl Read {
         if let Some(version) = node.get("version").filter(|version| version.to_json() != 1) {
             self.problems.push(fault("is of a version that is not known; 1 is", version).field("version"));
         }
-        match node.get("hooks") {
-            Some(events) => self.events(events, file),
-            None => {
-                self.problems.push(fault("has no hooks", node).field("hooks"));
-                if file.is_policy {
-                    self.close(file, "it has no hooks");
-                }
-            }
+        if let Some(events) = node.get("hooks") {
+            self.events(events, file);
+            return;
+        }
+        self.problems.push(fault("has no hooks", node).field("hooks"));
+        if file.is_policy {
+            self.close(file, "it has no hooks");
         }
     }
 
@@ -252,13 +251,13 @@ impl Read {
         }
         let matcher = match node.get("matcher").map(|node| (node, node.as_str())) {
             None | Some((_, Some("" | "*" | ".*"))) => None,
-            Some((at, text)) => match text.and_then(matcher) {
-                Some(matcher) => Some(matcher),
-                None => {
+            Some((at, text)) => {
+                let matcher = text.and_then(matcher);
+                if matcher.is_none() {
                     wrong("the matcher is no regular expression that can be used".to_owned(), at);
-                    None
                 }
-            },
+                matcher
+            }
         };
         let mut timeout = TIMEOUT;
         if let Some(node) = node.get("timeout") {

@@ -69,7 +69,7 @@ pub(super) async fn run(
     let tail = StderrTail::new();
     let feed = spawn_blocking(move || {
         // A hook need not read what it is told.
-        stdin.map(|mut stdin| stdin.write_all(&input).is_ok()).unwrap_or_default()
+        stdin.is_some_and(|mut stdin| stdin.write_all(&input).is_ok())
     });
     let output = spawn_blocking(move || {
         let mut bytes = Vec::new();

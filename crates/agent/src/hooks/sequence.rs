@@ -145,7 +145,7 @@ impl Hooks {
             hook.event == event
                 && matcher.is_none_or(|matcher| names.iter().any(|name| matcher.is_match(name)))
         };
-        self.hooks.iter().filter(watches).collect()
+        self.all.iter().filter(watches).collect()
     }
 
     async fn run(

@@ -5,7 +5,6 @@ mod files;
 mod runs;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use toolway_bridge::RawJson;
@@ -36,12 +35,6 @@ impl Machine {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path
-    }
-
-    fn script(&self, path: &str, text: &str) -> String {
-        let path = self.write(path, &format!("#!/bin/sh\n{text}\n"));
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        path.display().to_string()
     }
 
     /// One hook in the project's file.

@@ -47,7 +47,8 @@ impl Detached {
     /// What the store says now.
     async fn look(&self) -> Result<(RunRecord, bool), AgentError> {
         let id = self.record.id.clone();
-        let (record, alive) = self.keeper.call(move |store| Ok((store.run(&id)?, store.is_alive(&id)?))).await?;
+        let (record, alive) =
+            self.keeper.call(move |store| Ok((store.run(&id)?, store.is_alive(&id)?))).await?;
         let (agent, run) = (self.record.agent.clone(), self.record.id.clone());
         let record = record.ok_or(AgentError::RunNotFound { agent, run })?;
         self.state.send_replace(state_of(&record));

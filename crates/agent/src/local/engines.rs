@@ -5,27 +5,34 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::OnceCell;
+use toolway_config::SettingSource;
 
 use crate::acp::{AcpCommand, AcpEngine, AcpSurroundings};
+use crate::context::ContextSources;
 use crate::engine::{BoxFuture, Engine, EngineTurn, RunSink, TurnEnd};
 use crate::error::AgentError;
+use crate::generation::guard;
 use crate::hooks::Hooks;
+use crate::native::model::{Patience, RemoteModels, ServiceAccess};
+use crate::native::{NativeEngine, NativeOptions, Surroundings};
 use crate::options::{AgentOptions, EngineChoice, LocalOptions, Machine, Trust};
 use crate::policy::{Gate, GateOptions, PermissionMode, PermissionRules};
+use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::sources::Sources;
 use crate::store::blocking;
+use crate::tools::{Capabilities, ToolSession, ToolSetup};
 
 /// The engine that these options choose. Looks at them, and at nothing else.
 pub(crate) fn chosen(options: &AgentOptions) -> Result<Arc<dyn Engine>, AgentError> {
     let local = options.local_options().cloned().unwrap_or_default();
     rules(&local)?;
+    let capabilities = Capabilities::new(local.tools.as_deref(), &local.disallowed_tools)?;
     let command = match &local.engine {
-        EngineChoice::Native => {
-            return Err(AgentError::fault("local.engine", "the native engine is not part of this build"));
-        }
-        EngineChoice::Acp(acp) => AcpCommand::of(acp)?,
+        EngineChoice::Native => None,
+        EngineChoice::Acp(acp) => Some(AcpCommand::of(acp)?),
     };
-    let setup = Setup { local, machine: options.work_machine(), command };
+    let machine = options.work_machine();
+    let setup = Setup { options: options.clone(), local, machine, capabilities, command };
     Ok(Arc::new(Chosen { setup: Arc::new(setup), made: OnceCell::new() }))
 }
 
@@ -35,53 +42,136 @@ fn rules(local: &LocalOptions) -> Result<PermissionRules, AgentError> {
 
 /// What engines are made from.
 struct Setup {
+    options: AgentOptions,
     local: LocalOptions,
     machine: Machine,
-    command: AcpCommand,
+    capabilities: Capabilities,
+    /// Of an agent behind a protocol.
+    command: Option<AcpCommand>,
 }
 
 /// An engine that is made when it is first needed.
 struct Chosen {
     setup: Arc<Setup>,
-    made: OnceCell<AcpEngine>,
+    made: OnceCell<Made>,
+}
+
+enum Made {
+    Native(NativeEngine, Arc<ToolSession>),
+    Acp(AcpEngine),
 }
 
 impl Setup {
+    fn sources(&self) -> Sources {
+        let (environment, cwd) = (self.machine.environment().clone(), self.machine.cwd().to_owned());
+        let mut sources = Sources::new(environment, cwd, self.local.setting_sources.clone());
+        sources.trust_project = self.local.trust == Trust::Given;
+        sources
+    }
+
     fn helper(&self) -> Option<PathBuf> {
         self.machine.helper().map(PathBuf::from)
     }
 
-    /// Waits for the disk.
-    fn make(&self) -> Result<(AcpEngine, Vec<String>), AgentError> {
-        let (environment, cwd) = (self.machine.environment().clone(), self.machine.cwd().to_owned());
-        let mut sources = Sources::new(environment.clone(), cwd.clone(), self.local.setting_sources.clone());
-        sources.trust_project = self.local.trust == Trust::Given;
+    /// Permissions, hooks and what files tell. Waits for the disk.
+    fn surroundings(&self) -> Result<(Surroundings, Vec<String>), AgentError> {
+        let sources = self.sources();
         let own = rules(&self.local)?;
         let has_allow_list = !own.allow.is_empty();
         let rules = own.and(PermissionRules::load(&sources));
         let hooks = Hooks::load(&sources, self.helper());
+        let context = ContextSources::load(&sources);
         let mut told: Vec<String> = Vec::new();
         told.extend(rules.doubts.iter().chain(&rules.warnings).map(ToString::to_string));
         told.extend(hooks.diagnostics().iter().map(ToString::to_string));
-        let (sandbox, review) = (self.local.sandbox.enabled, self.local.auto_review);
-        let mode = PermissionMode::for_program(sandbox, review, has_allow_list, false);
-        let roots = self.local.dirs.clone();
-        let gate =
-            Gate::new(GateOptions { mode, rules, approver: None, hooks, environment, cwd, roots: roots.clone() });
-        let surroundings = AcpSurroundings {
-            machine: self.machine.clone(),
-            gate,
-            roots,
-            shim: self.helper(),
-            supervise: self.helper(),
-            system_prompt: self.local.system_prompt.clone(),
+        told.extend(context.diagnostics.iter().map(ToString::to_string));
+        let mode = PermissionMode::for_program(
+            self.local.sandbox.enabled,
+            self.local.auto_review,
+            has_allow_list,
+            false,
+        );
+        let gate = Gate::new(GateOptions {
+            mode,
+            rules,
+            approver: None,
+            hooks,
+            environment: self.machine.environment().clone(),
+            cwd: self.machine.cwd().to_owned(),
+            roots: self.local.dirs.clone(),
+        });
+        Ok((Surroundings { gate, context }, told))
+    }
+
+    fn temp(&self) -> PathBuf {
+        ["TMPDIR", "TEMP", "TMP"]
+            .iter()
+            .find_map(|name| self.machine.var(name))
+            .map_or("/tmp".into(), PathBuf::from)
+    }
+
+    /// Waits for the disk, and for the sandbox where one is asked for.
+    fn make(&self) -> Result<(Made, Vec<String>), AgentError> {
+        let (surroundings, mut told) = self.surroundings()?;
+        if let Some(command) = &self.command {
+            let surroundings = AcpSurroundings {
+                machine: self.machine.clone(),
+                gate: surroundings.gate,
+                roots: self.local.dirs.clone(),
+                shim: self.helper(),
+                supervise: self.helper(),
+                system_prompt: self.local.system_prompt.clone(),
+            };
+            return Ok((Made::Acp(AcpEngine::new(command.clone(), surroundings)), told));
+        }
+        let temp = self.temp();
+        let sandbox = if self.local.sandbox.enabled {
+            let mut folders = vec![self.machine.cwd().to_owned()];
+            folders.extend(self.local.dirs.iter().cloned());
+            let path = self.machine.variable("PATH");
+            let has = |source| self.local.setting_sources.contains(&source);
+            let user = self.machine.home().join(".cursor");
+            let project = toolway_config::project_root(self.machine.cwd()).join(".cursor");
+            let (config, notes) = SandboxConfig::read(
+                has(SettingSource::User).then_some(user.as_path()),
+                has(SettingSource::Project).then_some(project.as_path()),
+            )?;
+            told.extend(notes.0);
+            let (sandbox, notes) = Sandbox::close(&config, &folders, &temp, path)?;
+            told.extend(notes.0);
+            sandbox
+        } else {
+            Sandbox::none()
         };
-        Ok((AcpEngine::new(self.command.clone(), surroundings), told))
+        let mut tools = ToolSetup::new(self.machine.cwd().to_owned(), temp);
+        tools.dirs.clone_from(&self.local.dirs);
+        tools.variables = self.machine.variables().iter().cloned().collect();
+        tools.shell = self.machine.var("SHELL").map(PathBuf::from);
+        tools.sandbox = sandbox;
+        tools.supervise = self.helper();
+        let session = Arc::new(ToolSession::new(tools, None));
+        let variables = &self.machine.environment().vars;
+        let access = ServiceAccess {
+            api_key: self.options.api_key.clone(),
+            base_url: None,
+            variables: variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        };
+        let native = NativeOptions {
+            models: Arc::new(RemoteModels::new(access, Patience::default())),
+            capabilities: self.capabilities.clone(),
+            session: Arc::clone(&session),
+            guard: Some(guard(&self.local.guard, &self.machine)?),
+            system_prompt: self.local.system_prompt.clone(),
+            agents: self.options.agents.clone(),
+            retries: self.local.agent_retries,
+            plan_reads_only: false,
+        };
+        Ok((Made::Native(NativeEngine::new(native, surroundings), session), told))
     }
 }
 
 impl Chosen {
-    async fn made(&self) -> Result<(&AcpEngine, Vec<String>), AgentError> {
+    async fn made(&self) -> Result<(&Made, Vec<String>), AgentError> {
         let mut told = Vec::new();
         let made = self
             .made
@@ -98,11 +188,11 @@ impl Chosen {
 
 impl Engine for Chosen {
     fn name(&self) -> &'static str {
-        "acp"
+        if self.setup.command.is_some() { "acp" } else { "native" }
     }
 
     fn needs_model(&self) -> bool {
-        false
+        self.setup.command.is_none()
     }
 
     fn prepare(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>> {
@@ -110,7 +200,23 @@ impl Engine for Chosen {
     }
 
     fn tools(&self) -> Vec<String> {
-        Vec::new()
+        match self.made.get() {
+            Some(Made::Native(native, _)) => native.tools(),
+            Some(Made::Acp(acp)) => acp.tools(),
+            None => Vec::new(),
+        }
+    }
+
+    fn reload(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>> {
+        Box::pin(async {
+            let Some(made) = self.made.get() else { return Ok(Vec::new()) };
+            let setup = Arc::clone(&self.setup);
+            let (surroundings, told) = blocking(move || setup.surroundings()).await?;
+            if let Made::Native(native, _) = made {
+                native.renew(surroundings);
+            }
+            Ok(told)
+        })
     }
 
     fn run<'a>(
@@ -118,13 +224,23 @@ impl Engine for Chosen {
         turn: EngineTurn,
         sink: Arc<dyn RunSink>,
     ) -> BoxFuture<'a, Result<TurnEnd, AgentError>> {
-        Box::pin(async move { self.made().await?.0.run(turn, sink).await })
+        Box::pin(async move {
+            match self.made().await?.0 {
+                Made::Native(native, _) => native.run(turn, sink).await,
+                Made::Acp(acp) => acp.run(turn, sink).await,
+            }
+        })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            if let Some(acp) = self.made.get() {
-                acp.close().await;
+            match self.made.get() {
+                Some(Made::Native(native, session)) => {
+                    native.close().await;
+                    session.close().await;
+                }
+                Some(Made::Acp(acp)) => acp.close().await,
+                None => {}
             }
         })
     }

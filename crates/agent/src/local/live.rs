@@ -131,13 +131,8 @@ impl Live {
 
     /// It runs.
     pub(super) fn is_running(&self) {
-        let change = RunChange {
-            status: RunStatus::Running,
-            result: None,
-            error: None,
-            usage: None,
-            duration: None,
-        };
+        let change =
+            RunChange { status: RunStatus::Running, result: None, error: None, usage: None, duration: None };
         self.tell(EventKind::Status { status: RunStatus::Running, message: None }, Some(change));
         self.state.send_modify(|state| state.status = RunStatus::Running);
     }
@@ -180,9 +175,7 @@ impl Live {
         let message = "its agent is gone from the store".to_owned();
         let gone = || RunFault { code: "agent_not_found".to_owned(), message };
         let (status, error) = match record {
-            Some(record) => {
-                (record.status, record.error.map(|(code, message)| RunFault { code, message }))
-            }
+            Some(record) => (record.status, record.error.map(|(code, message)| RunFault { code, message })),
             None => (RunStatus::Expired, Some(gone())),
         };
         let message = error.as_ref().map(|error| error.message.clone());
@@ -217,8 +210,7 @@ impl RunSink for Live {
             if matches!(kind, EventKind::System(_) | EventKind::Status { .. }) {
                 return Ok(());
             }
-            let begins =
-                matches!(&kind, EventKind::ToolCall(call) if call.status == ToolCallStatus::Running);
+            let begins = matches!(&kind, EventKind::ToolCall(call) if call.status == ToolCallStatus::Running);
             self.writer.room().await.map_err(|stop| self.stopped(stop))?;
             let number = self.tell(kind, None);
             if begins {

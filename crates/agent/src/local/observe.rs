@@ -50,10 +50,8 @@ impl Observer {
         }
         let (run, after) = (self.run.clone(), self.after);
         // The run first: when it is over, all of its events are there.
-        let (record, events) = self
-            .keeper
-            .call(move |store| Ok((store.run(&run)?, store.events(&run, after, BATCH)?)))
-            .await?;
+        let (record, events) =
+            self.keeper.call(move |store| Ok((store.run(&run)?, store.events(&run, after, BATCH)?))).await?;
         let Some(record) = record else {
             return Err(AgentError::RunNotFound { agent: self.agent.clone(), run: self.run.clone() });
         };
@@ -96,7 +94,8 @@ impl Source<Result<Observed, AgentError>> for Observer {
         Box::pin(async {
             loop {
                 if let Some(observed) = self.ready.pop_front() {
-                    if matches!(&observed.event.kind, EventKind::Status { status, .. } if status.is_terminal()) {
+                    if matches!(&observed.event.kind, EventKind::Status { status, .. } if status.is_terminal())
+                    {
                         self.is_over = true;
                         self.ready.clear();
                     }

@@ -12,9 +12,7 @@ use crate::id::{AgentId, RunId};
 use crate::options::AgentOptions;
 use crate::run::{Observed, Run};
 use crate::runtime::UsageReport;
-use crate::store::{
-    AgentChange, AgentRecord, Cursor, Keeper, Page, RunRecord, StoreChoice, blocking,
-};
+use crate::store::{AgentChange, AgentRecord, Cursor, Keeper, Page, RunRecord, StoreChoice, blocking};
 
 /// How long an agent's run may take to end before the agent is removed.
 const END: Duration = Duration::from_secs(10);

@@ -10,9 +10,7 @@ use super::live::Live;
 use super::observe::{self, POLL};
 use crate::engine::{Checkpoint, Engine, EngineTurn, Steering, TurnEnd, TurnStop};
 use crate::error::AgentError;
-use crate::event::{
-    EventKind, RunStatus, SystemInit, ToolCallEvent, ToolCallStatus,
-};
+use crate::event::{EventKind, RunStatus, SystemInit, ToolCallEvent, ToolCallStatus};
 use crate::generation::{Generation, Generations};
 use crate::id::RunId;
 use crate::options::{Limits, Mode, ModelChoice, Prompt, SendOptions, ServerChange};
@@ -167,9 +165,7 @@ impl Task {
 }
 
 /// Waits for work that was told to stop, for as long as it may take; then it is dropped.
-async fn stop(
-    work: &mut JoinSet<Result<TurnEnd, AgentError>>,
-) -> Option<Result<TurnEnd, AgentError>> {
+async fn stop(work: &mut JoinSet<Result<TurnEnd, AgentError>>) -> Option<Result<TurnEnd, AgentError>> {
     tokio::select! {
         biased;
         done = work.join_next() => match done {
@@ -231,7 +227,9 @@ async fn interrupted(
 fn ended(end: TurnEnd) -> RunChange {
     let (status, error) = match end.stop {
         TurnStop::Finished => (RunStatus::Finished, None),
-        TurnStop::Cancelled => return RunChange { usage: Some(end.usage), result: end.result, ..cancelled() },
+        TurnStop::Cancelled => {
+            return RunChange { usage: Some(end.usage), result: end.result, ..cancelled() };
+        }
         TurnStop::Limit(message) => {
             let error = AgentError::Limit { message: message.clone() };
             (RunStatus::Error, Some((error.code().to_owned(), message)))

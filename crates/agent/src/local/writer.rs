@@ -135,14 +135,12 @@ impl Writer {
                 Err(error) => Some(Stop::Lost(error)),
             };
             let is_stopped = stop.is_some();
-            self.done.send_modify(|done| {
-                match stop {
-                    None => {
-                        done.kept = asked;
-                        done.offset = offset.unwrap_or(done.offset);
-                    }
-                    Some(stop) => done.stop = Some(stop),
+            self.done.send_modify(|done| match stop {
+                None => {
+                    done.kept = asked;
+                    done.offset = offset.unwrap_or(done.offset);
                 }
+                Some(stop) => done.stop = Some(stop),
             });
             if is_stopped {
                 self.stopped.cancel();

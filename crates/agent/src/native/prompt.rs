@@ -164,15 +164,13 @@ mod tests {
             when,
             text: format!("text of {name}\n"),
         };
-        let context = ContextSources {
-            rules: vec![
-                rule("always", RuleUse::Always),
-                rule("styled", RuleUse::Files(vec!["*.css".into()])),
-                rule("described", RuleUse::Described),
-                rule("named", RuleUse::Named),
-            ],
-            ..ContextSources::default()
-        };
+        let mut context = ContextSources::default();
+        context.rules = vec![
+            rule("always", RuleUse::Always),
+            rule("styled", RuleUse::Files(vec!["*.css".into()])),
+            rule("described", RuleUse::Described),
+            rule("named", RuleUse::Named),
+        ];
         let text = words(&context).text();
         assert!(text.contains("## always (/w/always.mdc)\ntext of always"));
         assert!(

@@ -55,8 +55,13 @@ pub enum PermissionMode {
 }
 
 impl PermissionMode {
-    /// The mode of a program's agent that names none. A review (`autoReview`) is this allow list with whoever may
+    /// The mode of a program's agent that names none, of whether it asks for a sandbox or a review, and gives an allow
+    /// list or an approver. A review (`autoReview`) is this allow list with whoever may
     /// answer; nothing here judges calls by a model.
+    #[expect(
+        clippy::fn_params_excessive_bools,
+        reason = "four independent facts, each of which asks for care"
+    )]
     pub fn for_program(sandbox: bool, auto_review: bool, has_allow_list: bool, has_approver: bool) -> Self {
         if sandbox || auto_review || has_allow_list || has_approver { Self::Ask } else { Self::Unrestricted }
     }

@@ -248,7 +248,7 @@ impl Rulebook {
                 None if is_device(&word.text) => {}
                 None => {
                     perhaps =
-                        perhaps.or(first.map(|ready| (ready, "a file of it is known when it runs alone")))
+                        perhaps.or(first.map(|ready| (ready, "a file of it is known when it runs alone")));
                 }
             }
         }

@@ -104,9 +104,9 @@ impl PermissionRules {
             let Some(items) = items else {
                 let problem = fault("must be a list of at most 2000 rules", value, &field);
                 if is_deny {
-                    self.doubts.push(problem)
+                    self.doubts.push(problem);
                 } else {
-                    self.warnings.push(problem)
+                    self.warnings.push(problem);
                 }
                 continue;
             };
@@ -115,7 +115,7 @@ impl PermissionRules {
                     Some(text) if is_deny => match Rule::parse(text, &place(path, item)) {
                         Ok(rule) => self.deny.push(rule),
                         Err(message) => {
-                            self.doubts.push(fault(&format!("{text:?}: {message}"), item, &field))
+                            self.doubts.push(fault(&format!("{text:?}: {message}"), item, &field));
                         }
                     },
                     Some(text) => self.allowed(text, item, path, &field),

@@ -295,13 +295,12 @@ impl Gate {
             () = cancel.cancelled() => return Err("the run was cancelled".to_owned()),
         };
         match answer {
-            Answer::Once => {}
             Answer::ThisAgent if why.is_none() => self.keep(&open, &rules),
             Answer::Always if why.is_none() => {
                 self.keep(&open, &rules);
                 self.keep_for_good(rules).await;
             }
-            Answer::ThisAgent | Answer::Always => {}
+            Answer::Once | Answer::ThisAgent | Answer::Always => {}
             Answer::No(said) => {
                 let said = said.map(|said| format!(" and said: {said}")).unwrap_or_default();
                 return Err(format!("permission denied: the user refused to {}{said}", listed(&open)));

@@ -44,7 +44,7 @@ pub(super) struct Script {
     /// Why not all of it is understood.
     pub(super) unclear: Option<&'static str>,
     /// What its commands run in their turn: `sudo X`, `sh -c X`, `find -exec X`. More than there is, rather than less.
-    pub(super) inner: Vec<Script>,
+    pub(super) inner: Vec<Self>,
 }
 
 /// A simple command.

@@ -17,7 +17,12 @@ pub(crate) fn secrets_of(options: &AgentOptions, send: Option<&SendOptions>) -> 
     if let Some(local) = options.local_options() {
         of_direct(&local.direct_servers, &mut found);
         if let EngineChoice::Acp(acp) = &local.engine {
-            found.extend(acp.env.iter().filter(|(name, value)| is_told(name, value.expose())).map(|(_, value)| value.clone()));
+            found.extend(
+                acp.env
+                    .iter()
+                    .filter(|(name, value)| is_told(name, value.expose()))
+                    .map(|(_, value)| value.clone()),
+            );
         }
         // Not kept either: a conversation must not carry it to disk.
         found.extend(local.system_prompt.iter().filter(|text| text.len() >= WORDS).map(Secret::new));
@@ -26,7 +31,10 @@ pub(crate) fn secrets_of(options: &AgentOptions, send: Option<&SendOptions>) -> 
         if let ServerChange::Replace(servers) = &send.mcp_servers {
             of_servers(servers, &mut found);
         }
-        of_direct(send.local().and_then(|local| local.direct_servers.as_deref()).unwrap_or_default(), &mut found);
+        of_direct(
+            send.local().and_then(|local| local.direct_servers.as_deref()).unwrap_or_default(),
+            &mut found,
+        );
     }
     found
 }
@@ -86,8 +94,9 @@ fn of_url(url: &str, found: &mut Vec<Secret>) {
 
 /// A variable's value is told apart from what stands in any text: paths, switches and small numbers.
 fn is_told(name: &str, value: &str) -> bool {
-    let is_word = ["true", "false", "none", "null", "production", "development", "info", "debug", "warn", "error"]
-        .contains(&value.to_ascii_lowercase().as_str());
+    let is_word =
+        ["true", "false", "none", "null", "production", "development", "info", "debug", "warn", "error"]
+            .contains(&value.to_ascii_lowercase().as_str());
     let is_small = value.len() < 6 && value.bytes().all(|byte| byte.is_ascii_digit());
     let is_place = name.ends_with("PATH") || name == "HOME" || name == "TMPDIR";
     !(is_word || is_small || is_place)

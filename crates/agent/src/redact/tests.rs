@@ -8,8 +8,19 @@ fn redactor() -> AgentRedactor {
     let mut options = AgentOptions::local(Machine::new(Vec::new(), "/w".into()));
     options.api_key = Some(Secret::new("key-of-the-model"));
     options.mcp_servers = McpServers::from([
-        ("db", McpServer::command("x").env("PW", "s3cr3t").env("DEBUG", "true").env("PATH", "/usr/bin").env("Q", "a\"b\\c")),
-        ("web", McpServer::url("http://127.0.0.1:9/mcp?token=inthequery").header("Authorization", "Bearer tok-123")),
+        (
+            "db",
+            McpServer::command("x")
+                .env("PW", "s3cr3t")
+                .env("DEBUG", "true")
+                .env("PATH", "/usr/bin")
+                .env("Q", "a\"b\\c"),
+        ),
+        (
+            "web",
+            McpServer::url("http://127.0.0.1:9/mcp?token=inthequery")
+                .header("Authorization", "Bearer tok-123"),
+        ),
     ]);
     AgentRedactor::new(secrets_of(&options, None))
 }
@@ -34,7 +45,10 @@ fn json_keeps_its_numbers_and_its_form() {
     let redactor = redactor();
     let json = |text: &str| redactor.json(&RawJson::new(text.to_owned()).unwrap()).text().to_owned();
     for (text, clean) in [
-        (r#"{"n":9007199254740993.10,"t":"x s3cr3t\n"}"#, r#"{"n":9007199254740993.10,"t":"x [redacted]\n"}"#),
+        (
+            r#"{"n":9007199254740993.10,"t":"x s3cr3t\n"}"#,
+            r#"{"n":9007199254740993.10,"t":"x [redacted]\n"}"#,
+        ),
         (r#"{"a" : [1e400, "\u00733cr3t"]}"#, r#"{"a" : [1e400, "[redacted]"]}"#),
         (r#"{"inner":"{\"q\":\"a\\\"b\\\\c\"}"}"#, r#"{"inner":"{\"q\":\"[redacted]\"}"}"#),
         (r#"{"password":"hunter22","n":1}"#, r#"{"password":"[redacted]","n":1}"#),

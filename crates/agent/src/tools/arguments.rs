@@ -142,7 +142,7 @@ impl Arguments {
         let whole = |number: f64| {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
             let count = number as u64;
-            (number >= 0.0 && number < 9e15 && number.fract() == 0.0).then_some(count)
+            ((0.0..9e15).contains(&number) && number.fract() == 0.0).then_some(count)
         };
         let found = match self.get(name) {
             None => return Ok(None),

@@ -182,5 +182,7 @@ mod tests {
         for one in Capability::ALL {
             assert_eq!(Capability::parse(one.name()), Some(one));
         }
+        // What options take is what there is.
+        assert_eq!(Capability::ALL.map(Capability::name), crate::options::TOOL_NAMES);
     }
 }

@@ -1,12 +1,9 @@
 //! Owns what tools work with: the folders, what was read, the commands that run, who can be asked. Made once for an
 //! agent; each call gets a view of it.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
@@ -15,55 +12,11 @@ use super::fetch::Web;
 use super::files::ReadFiles;
 use super::outputs::Outputs;
 use super::paths::{Place, Roots};
+use super::setup::ToolSetup;
 use super::shells::{Listener, Shells};
 use super::todos::Todos;
 use crate::engine::{BoxFuture, RunSink};
 use crate::policy::Action;
-use crate::sandbox::Sandbox;
-
-/// What tools are made with. Plain values; nothing is looked up.
-#[derive(Debug, Clone)]
-pub struct ToolSetup {
-    /// The folder that relative paths start from. Absolute.
-    pub cwd: PathBuf,
-    /// Further folders that the agent works in.
-    pub dirs: Vec<PathBuf>,
-    /// The folder for temporary files; the agent may work in it too.
-    pub temp: PathBuf,
-    /// The variables that commands get.
-    pub variables: BTreeMap<OsString, OsString>,
-    /// The user's shell; absent, or not known to take `-c`: `sh`.
-    pub shell: Option<PathBuf>,
-    /// The box for commands.
-    pub sandbox: Sandbox,
-    /// Toolway's own binary, which ends everything that a command started whatever happens; see
-    /// [`toolway_transport::supervisor`].
-    pub supervise: Option<PathBuf>,
-    /// Pages on this machine and in private networks may be read too.
-    pub fetch_private: bool,
-    /// How long a command may take that names no time.
-    pub shell_timeout: Duration,
-    /// How long a command may ask for.
-    pub shell_timeout_cap: Duration,
-}
-
-impl ToolSetup {
-    /// For a folder, with the defaults: no sandbox, no private pages, two minutes, at most an hour.
-    pub fn new(cwd: PathBuf, temp: PathBuf) -> Self {
-        Self {
-            cwd,
-            dirs: Vec::new(),
-            temp,
-            variables: BTreeMap::new(),
-            shell: None,
-            sandbox: Sandbox::none(),
-            supervise: None,
-            fetch_private: false,
-            shell_timeout: Duration::from_secs(120),
-            shell_timeout_cap: Duration::from_secs(3600),
-        }
-    }
-}
 
 /// Whether a file may be seen at all: the deny rules of the permissions. Search tools pass over what may not.
 pub(crate) type Sight = Arc<dyn Fn(&Path) -> bool + Send + Sync>;

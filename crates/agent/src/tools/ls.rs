@@ -66,7 +66,7 @@ async fn run(context: &ToolContext, args: &Arguments) -> Result<ToolOutput, Tool
         lines.truncate(MOST);
         let mut text = if total == 0 { format!("[{named} is empty]") } else { lines.join("\n") };
         if total > MOST {
-            text.push_str(&format!("\n[{MOST} of {total} entries are shown]"));
+            text = format!("{text}\n[{MOST} of {total} entries are shown]");
         }
         let details = json!({"path": place.real.display().to_string(), "entries": total});
         Ok(ToolOutput::text(text).with_details(&details))

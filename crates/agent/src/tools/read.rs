@@ -144,7 +144,7 @@ fn lines(text: &str, want: Want, total: u64) -> (String, u64, Option<String>) {
         let mut written = format!("{number:>6}\t{cut}");
         if rest > 0 {
             let next = LINE_CHARS + 1;
-            written.push_str(&format!(" [... {rest} more characters: offset={number} fromChar={next}]"));
+            written = format!("{written} [... {rest} more characters: offset={number} fromChar={next}]");
         }
         chars += written.chars().count() + 1;
         if chars > CHARS && shown > 0 {

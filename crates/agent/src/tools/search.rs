@@ -20,7 +20,7 @@ use super::arguments::fault;
 use super::{Arguments, ToolContext, ToolOutput, ToolSession};
 
 /// How long a search may take.
-const TIME: Duration = Duration::from_secs(60);
+const TIME: Duration = Duration::from_mins(1);
 /// Threads of a search at most.
 const MOST_THREADS: usize = 12;
 

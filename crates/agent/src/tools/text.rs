@@ -63,12 +63,13 @@ fn image(bytes: &[u8]) -> Option<&'static str> {
 }
 
 fn utf16(bytes: &[u8]) -> Option<String> {
-    let (rest, read): (&[u8], fn([u8; 2]) -> u16) = match bytes {
-        [0xff, 0xfe, rest @ ..] => (rest, u16::from_le_bytes),
-        [0xfe, 0xff, rest @ ..] => (rest, u16::from_be_bytes),
+    let (rest, little) = match bytes {
+        [0xff, 0xfe, rest @ ..] => (rest, true),
+        [0xfe, 0xff, rest @ ..] => (rest, false),
         _ => return None,
     };
-    let units: Vec<u16> = rest.as_chunks::<2>().0.iter().map(|pair| read(*pair)).collect();
+    let read = |pair: &[u8; 2]| if little { u16::from_le_bytes(*pair) } else { u16::from_be_bytes(*pair) };
+    let units: Vec<u16> = rest.as_chunks::<2>().0.iter().map(read).collect();
     Some(String::from_utf16_lossy(&units))
 }
 

@@ -28,13 +28,13 @@ async fn an_agent_that_does_not_start_well_is_told_with_what_it_wrote() -> Resul
     ensure!(told.contains("code 3") && told.contains("no licence"), "{told}");
     let told = error(&json!({"start": [{"stderr": "waiting\n"}, {"hang": true}]}), |rig| {
         rig.command.timeouts.start = Duration::from_millis(500);
-    });
-    let told = told.await?;
+    })
+    .await?;
     ensure!(told.contains("initialize") && told.contains("500ms") && told.contains("waiting"), "{told}");
     let told = error(&json!({"methods": {"session/new": [{"hang": true}]}}), |rig| {
         rig.command.timeouts.session = Duration::from_millis(300);
-    });
-    let told = told.await?;
+    })
+    .await?;
     ensure!(told.contains("session/new"), "{told}");
     let told = error(&json!({"initialize": {"protocolVersion": 9}}), |_| {}).await?;
     ensure!(told.contains("version 9"), "{told}");

@@ -121,10 +121,14 @@ async fn commands_run_in_the_workspace_and_their_output_is_told() -> Result<()> 
         _ => None,
     });
     ensure!(result.is_some_and(|result| result.text().contains("err\\n")));
-    let told: String = sink.deltas().iter().filter_map(|delta| match delta {
-        Delta::ShellOutput { call_id, text, .. } if call_id == "c1" => Some(text.as_str()),
-        _ => None,
-    }).collect();
+    let told: String = sink
+        .deltas()
+        .iter()
+        .filter_map(|delta| match delta {
+            Delta::ShellOutput { call_id, text, .. } if call_id == "c1" => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
     // What was written before the call showed the terminal is in the result alone.
     ensure!(output.contains(told.trim()), "{told}");
     Ok(())

@@ -9,10 +9,10 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolway_agent::{
-    AcpCommand, AcpEngine, AcpOptions, AcpSurroundings, AcpTimeouts, AgentError, AgentId, AgentOptions, BoxFuture,
-    Checkpoint, Delta, Engine as _, EngineTurn, EventKind, Gate, GateOptions, Generation, Generations, Hooks, Limits,
-    Machine, McpServers, Mode, ModelChoice, PermissionMode, PermissionRules, Prompt, RunId, RunSink, SendOptions,
-    Steering, TurnEnd,
+    AcpCommand, AcpEngine, AcpOptions, AcpSurroundings, AcpTimeouts, AgentError, AgentId, AgentOptions,
+    BoxFuture, Checkpoint, Delta, Engine as _, EngineTurn, EventKind, Gate, GateOptions, Generation,
+    Generations, Hooks, Limits, Machine, McpServers, Mode, ModelChoice, PermissionMode, PermissionRules,
+    Prompt, RunId, RunSink, SendOptions, Steering, TurnEnd,
 };
 use toolway_secret::Secret;
 
@@ -71,10 +71,10 @@ impl RunSink for Recorder {
 /// A folder with an agent that is scripted.
 pub struct Rig {
     dir: tempfile::TempDir,
-    pub machine: Machine,
     pub command: AcpCommand,
     pub surroundings: AcpSurroundings,
     options: AgentOptions,
+    kept: Mutex<Vec<Generations>>,
 }
 
 impl Rig {
@@ -128,7 +128,7 @@ impl Rig {
             system_prompt: None,
         };
         let options = AgentOptions::local(machine.clone());
-        Ok(Self { dir, machine, command, surroundings, options })
+        Ok(Self { dir, command, surroundings, options, kept: Mutex::default() })
     }
 
     /// With servers, given by the program.
@@ -149,13 +149,12 @@ impl Rig {
         AcpEngine::new(self.command.clone(), self.surroundings.clone())
     }
 
-    pub fn generations(&self) -> Result<Generations> {
-        Ok(Generations::new(&self.options, "agent-test")?)
-    }
-
-    /// A generation of its own.
+    /// A generation of its own. It lives as long as the rig.
     pub async fn generation(&self) -> Result<Arc<Generation>> {
-        Ok(self.generations()?.for_run(&SendOptions::default()).await?)
+        let generations = Generations::new(&self.options, "agent-test")?;
+        let generation = generations.for_run(&SendOptions::default()).await?;
+        lock(&self.kept).push(generations);
+        Ok(generation)
     }
 
     pub fn turn(&self, text: &str, servers: &Arc<Generation>) -> EngineTurn {
@@ -205,7 +204,9 @@ impl Rig {
     /// The processes that the agent was, latest last.
     pub fn pids(&self) -> Result<Vec<u32>> {
         let starts = self.journal()?.into_iter().filter(|event| event["event"] == "start");
-        starts.map(|event| u32::try_from(event["pid"].as_u64().context("no pid")?).context("no pid")).collect()
+        starts
+            .map(|event| u32::try_from(event["pid"].as_u64().context("no pid")?).context("no pid"))
+            .collect()
     }
 
     pub fn is_gone(&self) -> Result<bool> {

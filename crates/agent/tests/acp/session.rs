@@ -47,7 +47,8 @@ async fn a_resumed_conversation_opens_its_session_and_repeats_nothing() -> Resul
 #[tokio::test]
 async fn an_agent_that_forgets_says_so_and_one_that_lies_about_it_as_well() -> Result<()> {
     let forgets = json!({"initialize": {"agentCapabilities": {"loadSession": false}}});
-    let lies = json!({"methods": {"session/load": [{"error": {"code": -32601, "message": "Method not found"}}]}});
+    let lies =
+        json!({"methods": {"session/load": [{"error": {"code": -32601, "message": "Method not found"}}]}});
     for script in [forgets, lies] {
         let rig = Rig::new(&script)?;
         let (_, first) = rig.prompt("one").await?;
@@ -66,7 +67,8 @@ async fn an_agent_that_forgets_says_so_and_one_that_lies_about_it_as_well() -> R
 
 #[tokio::test]
 async fn other_servers_mean_the_same_conversation_opened_again() -> Result<()> {
-    let rig = Rig::new(&json!({"initialize": {"agentCapabilities": {"sessionCapabilities": {"resume": {}}}}}))?;
+    let rig =
+        Rig::new(&json!({"initialize": {"agentCapabilities": {"sessionCapabilities": {"resume": {}}}}}))?;
     let engine = rig.engine();
     for text in ["one", "two"] {
         let servers = rig.generation().await?;

@@ -14,7 +14,7 @@ async fn what_an_agent_tells_comes_out_as_events() -> Result<()> {
         {"think": "Let me "}, {"think": "see."},
         {"say": "I look "}, {"say": "first."},
         {"update": {"sessionUpdate": "tool_call", "toolCallId": "c1", "title": "Read a.txt", "kind": "read",
-            "status": "pending", "rawInput": {"path": "a.txt", "big": 12345678901234567890.10}}},
+            "status": "pending", "rawInput": {"path": "a.txt", "big": 3}}},
         {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "completed",
             "content": [{"type": "content", "content": {"type": "text", "text": "hello"}}]}},
         {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "failed"}},
@@ -41,7 +41,13 @@ async fn what_an_agent_tells_comes_out_as_events() -> Result<()> {
                 let raw = |value: Option<toolway_bridge::RawJson>| {
                     value.map(|value| value.text().to_owned()).unwrap_or_default()
                 };
-                kinds.push(format!("call {} {:?} {} {}", call.name, call.status, raw(call.args), raw(call.result)));
+                kinds.push(format!(
+                    "call {} {:?} {} {}",
+                    call.name,
+                    call.status,
+                    raw(call.args),
+                    raw(call.result)
+                ));
             }
             EventKind::Task { status, text } => kinds.push(format!("task {status:?} {text:?}")),
             EventKind::Usage(told) => ensure!(told == usage),
@@ -49,7 +55,7 @@ async fn what_an_agent_tells_comes_out_as_events() -> Result<()> {
         }
     }
     let said = |text: &str| format!("assistant {:?}", vec![AssistantBlock::Text(text.to_owned())]);
-    let args = r#"{"path":"a.txt","big":12345678901234567890.10}"#;
+    let args = r#"{"path":"a.txt","big":3}"#;
     let expected = [
         "thinking Let me see.".to_owned(),
         said("I look first."),
@@ -59,10 +65,14 @@ async fn what_an_agent_tells_comes_out_as_events() -> Result<()> {
         said("Done."),
     ];
     assert_eq!(kinds, expected);
-    let text: String = sink.deltas().iter().filter_map(|delta| match delta {
-        Delta::Text(text) => Some(text.as_str()),
-        _ => None,
-    }).collect();
+    let text: String = sink
+        .deltas()
+        .iter()
+        .filter_map(|delta| match delta {
+            Delta::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
     assert_eq!(text, "I look first.Done.");
     Ok(())
 }
@@ -92,10 +102,14 @@ async fn a_call_without_an_end_is_ended_with_the_prompt() -> Result<()> {
     ])))?;
     let (end, sink) = rig.prompt("go").await?;
     end?;
-    let statuses: Vec<ToolCallStatus> = sink.events().into_iter().filter_map(|event| match event {
-        EventKind::ToolCall(call) => Some(call.status),
-        _ => None,
-    }).collect();
+    let statuses: Vec<ToolCallStatus> = sink
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            EventKind::ToolCall(call) => Some(call.status),
+            _ => None,
+        })
+        .collect();
     assert_eq!(statuses, [ToolCallStatus::Running, ToolCallStatus::Error]);
     Ok(())
 }
@@ -107,7 +121,8 @@ on tools/call/echo -> text from the server"#;
     let path = rig.outside().join("server.script");
     std::fs::write(&path, tool)?;
     let fake = toolway_testkit::fakemcp()?;
-    let server = McpServer::command(fake.to_string_lossy().into_owned()).args([path.to_string_lossy().into_owned()]);
+    let server =
+        McpServer::command(fake.to_string_lossy().into_owned()).args([path.to_string_lossy().into_owned()]);
     Ok(McpServers::new().with("one", server.required()))
 }
 
@@ -124,17 +139,29 @@ async fn its_servers_reach_the_agent_and_their_tools_are_told_as_pairs() -> Resu
     let entries = rig.calls("session/new")?;
     let entry = &entries[0]["mcpServers"][0];
     ensure!(entry["type"] == "http" && entry["name"] == "toolway", "{entry}");
-    ensure!(entry["headers"][0]["value"].as_str().is_some_and(|value| value.starts_with("Bearer ")), "{entry}");
-    let calls: Vec<_> = sink.events().into_iter().filter_map(|event| match event {
-        EventKind::ToolCall(call) => Some(call),
-        _ => None,
-    }).collect();
+    ensure!(
+        entry["headers"][0]["value"].as_str().is_some_and(|value| value.starts_with("Bearer ")),
+        "{entry}"
+    );
+    let calls: Vec<_> = sink
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            EventKind::ToolCall(call) => Some(call),
+            _ => None,
+        })
+        .collect();
     assert_eq!(calls.len(), 2, "{calls:?}");
     ensure!(calls.iter().all(|call| call.name == "mcp"), "{calls:?}");
+    let noted: Vec<_> = rig.journal()?.into_iter().filter(|event| event["event"] == "server").collect();
+    assert_eq!(noted, [json!({"event": "server", "name": "toolway", "tools": ["one__echo", "toolway_saved"]})]);
     let args = calls[1].args.as_ref().map(|args| args.tree());
     assert_eq!(args, Some(json!({"providerIdentifier": "one", "toolName": "echo", "args": {"n": 1.5}})));
     let result = calls[1].result.as_ref().map(|result| result.tree());
-    assert_eq!(result, Some(json!({"content": [{"type": "text", "text": "from the server"}], "isError": false})));
+    assert_eq!(
+        result,
+        Some(json!({"content": [{"type": "text", "text": "from the server"}], "isError": false}))
+    );
     Ok(())
 }
 

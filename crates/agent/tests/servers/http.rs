@@ -86,7 +86,8 @@ async fn statement_a21_headers_go_with_every_request_and_to_nobody_else() -> Res
     }
 
     let mut other = bench.web("", "http")?;
-    let away = bench.web(&format!("on POST -> redirect 307 {}", other.url), "http")?;
+    let away = format!("on POST\n    status 307 Moved\n    header Location: {}\n    body x\n", other.url);
+    let away = bench.web(&away, "http")?;
     let server = McpServer::url(&away.url).header("Authorization", "Bearer s3cr3t");
     let agent = bench.agent(&bench.options(McpServers::new().with("r", server), LocalOptions::default()))?;
     let generation = run(&agent).await?;

@@ -8,3 +8,4 @@ mod sources;
 mod stdio;
 mod support;
 mod trials;
+mod whole;

@@ -85,7 +85,7 @@ async fn statement_a29_all_sources_are_applied_and_every_server_is_told_with_its
 
 #[tokio::test]
 async fn statement_a30_one_process_for_one_name_and_it_is_the_inline_one() -> Result<()> {
-    let mut bench = Bench::new()?;
+    let bench = Bench::new()?;
     let entry = |word: &str| bench.entry(&format!("on tools/call/who -> text {word}"));
     let name = "plugin-acme-x";
     bench.servers("project/.cursor/mcp.json", &[(name, entry("project")?), ("p", entry("p")?)])?;

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolway_agent::{LocalOptions, McpCall, McpServer, McpServers, ServerTimeouts};
 use toolway_bridge::RawJson;
+use toolway_testkit::Peer;
 
 use super::support::{Bench, DEADLINE, call, names, report, run, text, tool};
 
@@ -195,7 +196,7 @@ async fn statement_a20_progress_keeps_a_call_alive_and_silence_ends_it() -> Resu
     let silent = call(&generation, "a__silent", json!({})).await?;
     assert!(silent.is_error && text(&silent).contains("timed out"), "{}", text(&silent));
     assert!(begun.elapsed() >= Duration::from_millis(1900), "{:?}", begun.elapsed());
-    bench.peer()?.wait_for("notifications/cancelled", DEADLINE)?;
+    heard_of(bench.peer()?, "notifications/cancelled").await?;
     agent.close().await;
     Ok(())
 }
@@ -207,25 +208,27 @@ async fn a_call_that_nobody_waits_for_is_cancelled_at_its_server() -> Result<()>
     let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
     let generation = run(&agent).await?;
     tool(&generation, "a__hang").await?;
-    let mut peer = bench.peer()?;
     let hang = || McpCall { exposed: "a__hang", arguments: RawJson::empty_object() };
     let cancel = CancellationToken::new();
+    let peer = bench.peer()?;
     let heard = async {
-        let waited =
-            tokio::task::spawn_blocking(move || peer.wait_for("tools/call", DEADLINE).map(|()| peer));
-        let peer = waited.await;
+        let peer = heard_of(peer, "tools/call").await;
         cancel.cancel();
         peer
     };
     let (result, peer) = tokio::join!(generation.call(hang(), |_| {}, &cancel), heard);
     assert!(result.is_error && text(&result).contains("cancelled"), "{}", text(&result));
-    let mut peer = peer??;
-    peer.wait_for("notifications/cancelled", DEADLINE)?;
+    let peer = heard_of(peer?, "notifications/cancelled").await?;
     let never = CancellationToken::new();
     let dropped = tokio::time::timeout(Duration::from_millis(300), generation.call(hang(), |_| {}, &never));
     assert!(dropped.await.is_err());
-    peer.wait_for("notifications/cancelled", DEADLINE)?;
+    heard_of(peer, "notifications/cancelled").await?;
     assert_eq!(names(&generation).len(), 2);
     agent.close().await;
     Ok(())
+}
+
+/// Waits, beside everything else, until a server has received that.
+async fn heard_of(mut peer: Peer, text: &'static str) -> Result<Peer> {
+    tokio::task::spawn_blocking(move || peer.wait_for(text, DEADLINE).map(|()| peer)).await?
 }

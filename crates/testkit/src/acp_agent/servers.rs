@@ -162,7 +162,12 @@ fn post(
     }
     stream.write_all(format!("{head}\r\n{body}").as_bytes())?;
     let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
+    // A server that is done may cut the connection; what came before counts.
+    if let Err(error) = stream.read_to_end(&mut answer)
+        && answer.is_empty()
+    {
+        return Err(error).context("no answer");
+    }
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n").context("no HTTP answer")?;
     let head = String::from_utf8_lossy(answer.get(..end).unwrap_or_default()).into_owned();
     let raw = answer.get(end + 4..).unwrap_or_default();

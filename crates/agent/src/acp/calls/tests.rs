@@ -5,14 +5,17 @@ use serde_json::{Value, json};
 use super::*;
 
 fn calls() -> Calls {
-    Calls::new(Names::new(std::sync::Arc::default(), Vec::new()))
+    Calls::new(Names::default())
 }
 
 /// Each told thing as a short text.
 fn told(calls: &mut Calls, update: &Value) -> Vec<String> {
     let shown = |call: &ToolCallEvent| {
-        let raw = |value: &Option<RawJson>| value.as_ref().map(|value| value.text().to_owned()).unwrap_or_default();
-        format!("{} {:?} {} {}", call.name, call.status, raw(&call.args), raw(&call.result)).trim_end().to_owned()
+        let raw =
+            |value: &Option<RawJson>| value.as_ref().map(|value| value.text().to_owned()).unwrap_or_default();
+        format!("{} {:?} {} {}", call.name, call.status, raw(&call.args), raw(&call.result))
+            .trim_end()
+            .to_owned()
     };
     let told = calls.update(&RawJson::of(update), &|terminal| Some(format!("of {terminal}")));
     told.iter()
@@ -29,7 +32,8 @@ fn told(calls: &mut Calls, update: &Value) -> Vec<String> {
 #[test]
 fn a_command_is_told_when_it_is_known_and_its_output_once() {
     let mut calls = calls();
-    let mut check = |update: Value, expected: &[&str]| assert_eq!(told(&mut calls, &update), expected, "{update}");
+    let mut check =
+        |update: Value, expected: &[&str]| assert_eq!(told(&mut calls, &update), expected, "{update}");
     let begun = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "bash", "kind": "execute",
         "status": "pending", "rawInput": {"cwd": "/w"}});
     check(begun, &["partial shell"]);
@@ -44,9 +48,19 @@ fn a_command_is_told_when_it_is_known_and_its_output_once() {
     check(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed",
             "rawOutput": {"output": "hi\nho\n", "exit": 0}}),
-        &[r#"shell Completed {"command":"echo hi"} {"status":"success","value":{"output":"hi\nho\n","exit":0,"content":"hi\nho\n"}}"#],
+        &[
+            r#"shell Completed {"command":"echo hi"} {"status":"success","value":{"output":"hi\nho\n","exit":0,"content":"hi\nho\n"}}"#,
+        ],
     );
     check(json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "failed"}), &[]);
+}
+
+#[test]
+fn numbers_stay_as_they_were_written() {
+    let update = r#"{"sessionUpdate":"tool_call","toolCallId":"c","title":"toolway_x","kind":"other","status":"completed","rawInput":{"n":1.10,"id":12345678901234567890123},"rawOutput":{"content":[{"type":"text","text":"1.10"}],"isError":false,"n":1e400}}"#;
+    let told = calls().update(&RawJson::new(update.to_owned()).unwrap(), &|_| None);
+    let Some(Told::Event(EventKind::ToolCall(call))) = told.last() else { panic!("{told:?}") };
+    assert!(call.args.as_ref().unwrap().text().contains(r#""n":1.10,"id":12345678901234567890123"#), "{call:?}");
 }
 
 #[test]

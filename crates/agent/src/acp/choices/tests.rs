@@ -64,7 +64,10 @@ fn parameters_are_settings_and_none_is_ignored() {
     let params: Vec<Value> = wishes.into_iter().map(|wish| Value::Object(wish.params)).collect();
     assert_eq!(
         params,
-        [json!({"configId": "effort", "value": "high"}), json!({"configId": "web", "type": "boolean", "value": true})]
+        [
+            json!({"configId": "effort", "value": "high"}),
+            json!({"configId": "web", "type": "boolean", "value": true})
+        ]
     );
     wanted.params = vec![("temperature".to_owned(), json!(0.5))];
     assert!(choices.wish_params(&wanted).unwrap_err().to_string().contains("model.params.temperature"));

@@ -11,7 +11,11 @@ use crate::acp::workspace::Outside;
 use crate::policy::Action;
 
 impl Shared {
-    pub(super) async fn read_file(&self, params: &RawJson, prompt: &CancellationToken) -> Result<Value, Refusal> {
+    pub(super) async fn read_file(
+        &self,
+        params: &RawJson,
+        prompt: &CancellationToken,
+    ) -> Result<Value, Refusal> {
         let wish: ReadTextFileRequest = read(params)?;
         let path = self.path(wish.path);
         self.workspace.resolve(&path).map_err(|outside| self.outside("read", &outside))?;
@@ -22,7 +26,11 @@ impl Shared {
         Ok(json!({"content": content}))
     }
 
-    pub(super) async fn write_file(&self, params: &RawJson, prompt: &CancellationToken) -> Result<Value, Refusal> {
+    pub(super) async fn write_file(
+        &self,
+        params: &RawJson,
+        prompt: &CancellationToken,
+    ) -> Result<Value, Refusal> {
         let wish: WriteTextFileRequest = read(params)?;
         let path = self.path(wish.path);
         self.workspace.resolve(&path).map_err(|outside| self.outside("write", &outside))?;

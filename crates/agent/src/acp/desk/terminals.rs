@@ -31,7 +31,9 @@ impl Shared {
     ) -> Result<Value, Refusal> {
         let wish: CreateTerminalRequest = read(params)?;
         let cwd = match wish.cwd {
-            Some(cwd) => self.workspace.resolve(&cwd).map_err(|outside| self.outside("run a command", &outside))?,
+            Some(cwd) => {
+                self.workspace.resolve(&cwd).map_err(|outside| self.outside("run a command", &outside))?
+            }
             None => self.workspace.cwd().to_owned(),
         };
         let command = line(&wish.command, &wish.args);

@@ -79,8 +79,14 @@ async fn what_cannot_be_read_says_nothing() {
 async fn what_a_prompt_costs_is_what_the_session_costs_more() {
     let mut telling = Telling::new("s", Names::default(), Some(1.0));
     assert_eq!(telling.spent(), None);
-    update(&mut telling, &json!({"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": {"amount": 1.25, "currency": "USD"}}));
-    update(&mut telling, &json!({"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": {"amount": 9.0, "currency": "EUR"}}));
+    update(
+        &mut telling,
+        &json!({"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": {"amount": 1.25, "currency": "USD"}}),
+    );
+    update(
+        &mut telling,
+        &json!({"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": {"amount": 9.0, "currency": "EUR"}}),
+    );
     assert_eq!((telling.spent(), telling.session_cost()), (Some(0.25), Some(1.25)));
 }
 

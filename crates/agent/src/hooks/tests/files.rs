@@ -17,7 +17,7 @@ fn only_files_of_the_chosen_sources_are_read_the_administrators_first() {
     machine.write(".cursor/plugins/local/p/plugin.json", r#"{"name": "p"}"#);
     machine.write(".cursor/plugins/local/p/hooks/hooks.json", &one("plugin"));
     let commands = |chosen: &[SettingSource]| -> Vec<String> {
-        machine.load(chosen).hooks.iter().map(|hook| hook.command.clone().unwrap()).collect()
+        machine.load(chosen).all.iter().map(|hook| hook.command.clone().unwrap()).collect()
     };
     assert!(commands(&[]).is_empty());
     assert_eq!(commands(&[User]), ["user"]);
@@ -28,7 +28,7 @@ fn only_files_of_the_chosen_sources_are_read_the_administrators_first() {
     let hooks = Hooks::load(&sources, None);
     assert!(hooks.is_empty() && hooks.diagnostics()[0].to_string().contains("trusted"));
     let folders: Vec<PathBuf> =
-        machine.load(&[Project, User]).hooks.iter().map(|hook| hook.cwd.clone()).collect();
+        machine.load(&[Project, User]).all.iter().map(|hook| hook.cwd.clone()).collect();
     assert_eq!(folders, [machine.project.clone(), machine.home.join(".cursor")]);
 }
 
@@ -48,8 +48,8 @@ fn what_is_not_run_is_told() {
         "postToolUse": {"command": "x"},
     }));
     let hooks = machine.project_hooks();
-    assert_eq!(hooks.hooks.len(), 1);
-    assert_eq!(hooks.hooks[0].timeout, std::time::Duration::from_millis(1500));
+    assert_eq!(hooks.all.len(), 1);
+    assert_eq!(hooks.all[0].timeout, std::time::Duration::from_millis(1500));
     let told: Vec<String> = hooks.diagnostics().iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 7, "{told:#?}");
     assert!(told.iter().all(|text| text.contains("hooks.json:1:")), "{told:#?}");

@@ -205,3 +205,27 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let date = OffsetDateTime::parse(&text.replace("GMT", "+0000"), &Rfc2822).ok()?;
     Some(Duration::try_from(date - OffsetDateTime::now_utc()).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(name: &'static str, value: &str) -> Option<Duration> {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value.parse().unwrap());
+        retry_after(&headers)
+    }
+
+    #[test]
+    fn a_rest_is_told_in_seconds_milliseconds_or_as_a_date() {
+        assert_eq!(wait("retry-after", "7"), Some(Duration::from_secs(7)));
+        assert_eq!(wait("retry-after", " 0.5 "), Some(Duration::from_millis(500)));
+        assert_eq!(wait("retry-after-ms", "40"), Some(Duration::from_millis(40)));
+        assert_eq!(wait("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        let later = wait("retry-after", "Mon, 01 Jan 2120 00:00:00 GMT").unwrap();
+        assert!(later > Duration::from_hours(24 * 365), "{later:?}");
+        for odd in ["soon", "-1", "1e99", "NaN", ""] {
+            assert_eq!(wait("retry-after", odd), None, "{odd}");
+        }
+    }
+}

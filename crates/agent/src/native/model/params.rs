@@ -8,7 +8,7 @@ use super::facts::{ModelFacts, Prices};
 use crate::error::{AgentError, Fault};
 use crate::options::ModelChoice;
 
-const NAMES: &str = "temperature, topP, maxTokens, stop, seed, reasoningEffort, verbosity, serviceTier, extra, \
+pub(super) const NAMES: &str = "temperature, topP, maxTokens, stop, seed, reasoningEffort, verbosity, serviceTier, extra, \
                      baseUrl, contextWindow, images, prices";
 /// The words for how much a model thinks.
 const EFFORTS: &str = "none, minimal, low, medium, high, xhigh, max, or a number of tokens";
@@ -78,7 +78,9 @@ impl Params {
                 }
                 options.extra_body = Some(value.clone());
             }
-            "baseUrl" | "baseURL" => self.base_url = Some(value.as_str().ok_or("it must be a text")?.to_owned()),
+            "baseUrl" | "baseURL" => {
+                self.base_url = Some(value.as_str().ok_or("it must be a text")?.to_owned())
+            }
             "contextWindow" => self.facts.context = Some(count(value)?.into()),
             "images" => self.facts.images = Some(value.as_bool().ok_or("it must be true or false")?),
             "prices" => self.facts.prices = Some(prices(value)?),

@@ -63,8 +63,9 @@ pub(super) fn options(target: &Target, params: &ChatOptions, max_output: Option<
     if let Some(most) = max_output {
         options.max_tokens = Some(options.max_tokens.map_or(most, |own| own.min(most)));
     }
-    let named = matches!(target.service.wire, Wire::Chat | Wire::Responses);
-    if named && options.reasoning_effort.is_none() {
+    let like_an_effort = target.model.rsplit('-').next().and_then(ReasoningEffort::from_keyword).is_some();
+    let over_openai = matches!(target.service.wire, Wire::Chat | Wire::Responses);
+    if like_an_effort && over_openai && options.reasoning_effort.is_none() {
         // The library takes a name's end (`-max`, `-high`) for an effort, unless there is one. This one is not sent.
         options.reasoning_effort = Some(ReasoningEffort::Budget(0));
     }

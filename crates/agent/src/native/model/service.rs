@@ -214,6 +214,12 @@ fn named(name: &str, id: &str) -> Result<&'static Service, AgentError> {
     })
 }
 
+/// All services, for the page that lists them.
+#[cfg(test)]
+pub(super) fn known() -> &'static [Service] {
+    &SERVICES
+}
+
 fn names() -> String {
     SERVICES.iter().map(|service| service.name).collect::<Vec<_>>().join(", ")
 }

@@ -197,7 +197,7 @@ impl RemoteStream {
         let mut random = [0_u8; 1];
         // Without randomness the wait is as long as it may be.
         let part = getrandom::fill(&mut random).map_or(0, |()| u32::from(random[0]));
-        whole - whole / 4 * part / 256
+        whole.saturating_sub(whole / 4 * part / 256)
     }
 }
 

@@ -68,14 +68,17 @@ fn denied(pattern: &ShellPattern, command: &Command) -> Option<bool> {
             let text: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
             (pattern.is_match(&text.join(" ")), rest.iter().all(|word| word.known))
         });
-        match last {
-            _ if !enough || !may => {}
-            None if does => return Some(true),
-            Some((true, _)) if does => return Some(true),
-            Some((false, true)) => {}
-            None | Some(_) => unknown = true,
+        let fits = match last {
+            None => true,
+            Some((fits, known)) => fits || !known,
+        };
+        if enough && may && fits {
+            if does && last.is_none_or(|(fits, _)| fits) {
+                return Some(true);
+            }
+            unknown = true;
         }
-        let skipped = rest.first().filter(|word| !word.known || word.text.starts_with('-')).is_some();
+        let skipped = rest.first().is_some_and(|word| !word.known || word.text.starts_with('-'));
         let is_value = start > 0 && arguments.get(start - 1).is_some_and(|word| word.text.starts_with('-'));
         if others.is_empty() || !(skipped || is_value) {
             break;

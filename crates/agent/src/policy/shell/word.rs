@@ -79,10 +79,9 @@ impl Parser<'_> {
                 '\\' => {
                     self.at += 1;
                     match self.next() {
-                        Some('\n') => {}
                         Some(c @ ('$' | '`' | '"' | '\\')) => word.text.push(c),
+                        Some('\n') | None => {}
                         Some(c) => word.text.extend(['\\', c]),
-                        None => {}
                     }
                 }
                 '$' | '`' => self.expansion(word, true),

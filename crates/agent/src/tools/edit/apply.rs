@@ -62,7 +62,7 @@ fn one(text: &str, change: &Change, crlf: bool, lines: &mut Vec<usize>) -> Resul
 }
 
 fn line_of(text: &str, at: usize) -> usize {
-    text.as_bytes().get(..at).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count() + 1
+    text.get(..at).unwrap_or_default().matches('\n').count() + 1
 }
 
 /// Why it is not there, as far as that can be guessed.

@@ -32,8 +32,9 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let [one, two, three, ..] = address.segments();
     // Addresses that stand for one of the fourth version: mapped, compatible, translated (RFC 6052), 6to4.
     let embedded = match address.segments() {
-        [0, 0, 0, 0, 0, 0xffff | 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some((high, low)),
-        [0x2002, high, low, ..] => Some((high, low)),
+        [0, 0, 0, 0, 0, 0xffff | 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => Some((high, low)),
         _ => None,
     };
     if let Some((high, low)) = embedded {

@@ -18,7 +18,7 @@ use crate::tools::ToolSetup;
 /// Bytes of a page that are read.
 const MOST: usize = 10 << 20;
 /// How long all of it may take.
-const TIME: Duration = Duration::from_secs(60);
+const TIME: Duration = Duration::from_mins(1);
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(15);
 /// Redirections of one page.

@@ -131,7 +131,7 @@ async fn run(context: &ToolContext, args: &Arguments) -> Result<ToolOutput, Tool
     let lines: Vec<String> = found.iter().take(limit).map(|(_, path)| shown.short(path)).collect();
     let mut text = if lines.is_empty() { format!("No file fits {pattern}.") } else { lines.join("\n") };
     if !notes.is_empty() {
-        text.push_str(&format!("\n[{}]", notes.join("; ")));
+        text = format!("{text}\n[{}]", notes.join("; "));
     }
     Ok(ToolOutput::text(text).with_details(&json!({"files": total, "shown": lines.len()})))
 }

@@ -230,7 +230,7 @@ fn show(want: &Want, files: &[FileMatches], mut notes: Vec<String>, walk: &Walk)
         text => text.to_owned(),
     };
     if !notes.is_empty() {
-        text.push_str(&format!("\n[{}]", notes.join("; ")));
+        text = format!("{text}\n[{}]", notes.join("; "));
     }
     ToolOutput::text(text).with_details(&json!({"files": files.len(), "finds": finds, "shown": shown}))
 }

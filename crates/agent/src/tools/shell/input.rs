@@ -14,7 +14,7 @@ const ARGUMENTS: [&str; 5] = ["id", "input", "close", "waitMs", "end"];
 /// How long is waited for output where no time is named.
 const WAIT: Duration = Duration::from_secs(5);
 /// The most that may be waited.
-const MOST_WAIT: Duration = Duration::from_secs(600);
+const MOST_WAIT: Duration = Duration::from_mins(10);
 /// Output counts as complete when nothing more comes for so long.
 const QUIET: Duration = Duration::from_millis(150);
 /// Bytes of one input.

@@ -85,7 +85,7 @@ fn without_escapes(text: &str) -> String {
                 Some('[') => while characters.next().is_some_and(|next| !('@'..='~').contains(&next)) {},
                 Some(']') => {
                     let mut last = ' ';
-                    while let Some(next) = characters.next() {
+                    for next in characters.by_ref() {
                         if next == '\u{7}' || (last == '\u{1b}' && next == '\\') {
                             break;
                         }

@@ -16,7 +16,7 @@ struct Folder {
 impl Folder {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("work")).unwrap();
+        fs::create_dir(folder.path().join("work")).unwrap();
         let setup = ToolSetup::new(folder.path().join("work"), folder.path().join("temp"));
         let session = Arc::new(ToolSession::new(setup, None));
         Self { context: ToolContext::new(session, "c", CancellationToken::new()), folder }

@@ -137,3 +137,15 @@ async fn a_call_that_is_being_written_is_told_without_being_copied_at_every_piec
         assert!((20_000..800_000).contains(&told), "{id}: {told}");
     }
 }
+
+#[tokio::test]
+async fn the_first_answer_over_plain_http_waits_for_no_certificates() {
+    let server = scripted(&[json!({ "text": "well" })]);
+    let models = models(&server, patience());
+    let before = tokio::time::Instant::now();
+    let said = ask(&models.open(&choice("openai::m", &Value::Null)).unwrap(), &hello()).await;
+    let first = before.elapsed();
+    assert_eq!(said.text, "well");
+    // On a busy machine as well; a quiet one needs a few milliseconds, and certificates take ten times as long.
+    assert!(first < Duration::from_millis(500), "{first:?}");
+}

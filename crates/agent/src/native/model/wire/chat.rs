@@ -24,14 +24,14 @@ pub(super) struct Chat {
 struct Frame<'a> {
     #[serde(borrow, default)]
     choices: Vec<Choice<'a>>,
-    usage: Option<Tokens>,
+    usage: Option<Told>,
     x_groq: Option<Groq>,
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct Groq {
-    usage: Option<Tokens>,
+    usage: Option<Told>,
 }
 
 #[derive(Deserialize)]
@@ -67,7 +67,7 @@ struct Function<'a> {
 }
 
 #[derive(Deserialize)]
-struct Tokens {
+struct Told {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     prompt_tokens_details: Option<Details>,
@@ -76,22 +76,25 @@ struct Tokens {
 
 #[derive(Deserialize, Default)]
 struct Details {
-    cached_tokens: Option<u64>,
-    cache_write_tokens: Option<u64>,
-    reasoning_tokens: Option<u64>,
+    #[serde(rename = "cached_tokens")]
+    cached: Option<u64>,
+    #[serde(rename = "cache_write_tokens")]
+    kept: Option<u64>,
+    #[serde(rename = "reasoning_tokens")]
+    reasoned: Option<u64>,
 }
 
-impl Tokens {
+impl Told {
     fn usage(self) -> Usage {
         let read = self.prompt_tokens_details.unwrap_or_default();
         let written = self.completion_tokens_details.unwrap_or_default();
-        let cached = (read.cached_tokens.unwrap_or(0), read.cache_write_tokens.unwrap_or(0));
+        let cached = (read.cached.unwrap_or(0), read.kept.unwrap_or(0));
         Usage {
             input: self.prompt_tokens.unwrap_or(0).saturating_sub(cached.0).saturating_sub(cached.1),
             output: self.completion_tokens.unwrap_or(0),
             cache_read: cached.0,
             cache_write: cached.1,
-            reasoning: written.reasoning_tokens,
+            reasoning: written.reasoned,
         }
     }
 }
@@ -204,7 +207,9 @@ fn content(content: Option<&Value>) -> (String, String) {
                 collect(part, "text", &mut text);
                 match part.get("thinking") {
                     Some(Value::Array(inner)) => {
-                        inner.iter().for_each(|part| collect(part, "text", &mut thinking))
+                        for part in inner {
+                            collect(part, "text", &mut thinking);
+                        }
                     }
                     _ => collect(part, "thinking", &mut thinking),
                 }

@@ -15,7 +15,7 @@ use crate::event::Usage;
 pub(super) struct Messages {
     tag: String,
     blocks: BTreeMap<u64, Block>,
-    tokens: Tokens,
+    tokens: Told,
     told: bool,
     stop: Option<String>,
 }
@@ -38,13 +38,13 @@ struct Frame<'a> {
     content_block: Option<&'a RawValue>,
     delta: Option<Piece>,
     message: Option<Start>,
-    usage: Option<Tokens>,
+    usage: Option<Told>,
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct Start {
-    usage: Option<Tokens>,
+    usage: Option<Told>,
 }
 
 #[derive(Deserialize)]
@@ -75,7 +75,7 @@ struct Piece {
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Tokens {
+struct Told {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
@@ -88,9 +88,9 @@ struct Details {
     thinking_tokens: Option<u64>,
 }
 
-impl Tokens {
+impl Told {
     /// Numbers are told more than once, each time of the whole answer.
-    fn take(&mut self, newer: Tokens) {
+    fn take(&mut self, newer: Self) {
         self.input_tokens = newer.input_tokens.or(self.input_tokens);
         self.output_tokens = newer.output_tokens.or(self.output_tokens);
         self.cache_read_input_tokens = newer.cache_read_input_tokens.or(self.cache_read_input_tokens);
@@ -146,7 +146,7 @@ impl Reader for Messages {
 
 impl Messages {
     pub(super) fn new(tag: String) -> Self {
-        Self { tag, blocks: BTreeMap::new(), tokens: Tokens::default(), told: false, stop: None }
+        Self { tag, blocks: BTreeMap::new(), tokens: Told::default(), told: false, stop: None }
     }
 
     fn begin(&mut self, index: u64, raw: &RawValue, out: &mut Events) -> Result<(), ReadFault> {

@@ -41,7 +41,7 @@ struct Frame {
 struct Response {
     #[serde(default)]
     output: Vec<Value>,
-    usage: Option<Tokens>,
+    usage: Option<Told>,
     error: Option<Value>,
     incomplete_details: Option<Incomplete>,
 }
@@ -53,7 +53,7 @@ struct Incomplete {
 }
 
 #[derive(Deserialize)]
-struct Tokens {
+struct Told {
     #[serde(default)]
     input_tokens: u64,
     #[serde(default)]
@@ -73,7 +73,7 @@ struct Reasoned {
     reasoning_tokens: Option<u64>,
 }
 
-impl Tokens {
+impl Told {
     fn usage(&self) -> Usage {
         let cached = self.input_tokens_details.as_ref().map_or(0, |details| details.cached_tokens);
         Usage {

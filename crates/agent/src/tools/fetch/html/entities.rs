@@ -64,15 +64,12 @@ pub(super) fn decoded(text: &str) -> Cow<'_, str> {
         let after = from.get(1..).unwrap_or_default();
         let end = after.bytes().take(LONGEST).position(|byte| byte == b';');
         let named = end.and_then(|end| Some((character(after.get(..end)?)?, after.get(end + 1..)?)));
-        match named {
-            Some((character, after)) => {
-                plain.push_str(&character);
-                rest = after;
-            }
-            None => {
-                plain.push('&');
-                rest = after;
-            }
+        if let Some((character, after)) = named {
+            plain.push_str(&character);
+            rest = after;
+        } else {
+            plain.push('&');
+            rest = after;
         }
     }
     plain.push_str(rest);

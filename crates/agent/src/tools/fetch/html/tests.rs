@@ -24,7 +24,7 @@ fn a_page_reads_like_a_text() {
     x &lt; y
 }
 </code></pre><p>With <code>code</code>.</body></html>"#,
-        expect![[r#"
+        expect![[r"
             (A & B)
             [Home](https://x.org/)
 
@@ -48,7 +48,7 @@ fn a_page_reads_like_a_text() {
             }
             ```
 
-            With `code`."#]],
+            With `code`."]],
     );
 }
 
@@ -58,11 +58,11 @@ fn tables_pictures_and_links_that_lead_nowhere() {
         r##"<table><tr><th>a<th>b</tr><tr><td>1</td><td>2</td></tr></table>
         <img src=x alt="a 'picture'"><img src=y><a href="#top">top</a> <a href="javascript:x()">run</a>
         <a href='m.html'><img alt=""></a><a title="x > y" href=z>z</a><a name=n>n</a>"##,
-        expect![[r#"
+        expect![[r"
             a | b
             1 | 2
 
-            [image: a 'picture']top run [z](https://x.org/dir/z)n"#]],
+            [image: a 'picture']top run [z](https://x.org/dir/z)n"]],
     );
 }
 
@@ -75,18 +75,18 @@ fn what_is_broken_is_taken_as_far_as_it_goes() {
     check("<!-- never ends", expect![""]);
     check(
         "<pre>open",
-        expect![[r#"
+        expect![[r"
         ```
         open
-        ```"#]],
+        ```"]],
     );
     check("</p></ul></pre></a>text</li>", expect!["text"]);
     check("<a href=\"x>y", expect!["<a href=\"x>y"]);
     check(
         "<SCRIPT>x</sCript >y<TITLE>t</TITLE>",
-        expect![[r#"
+        expect![[r"
         (t)
-        y"#]],
+        y"]],
     );
 }
 

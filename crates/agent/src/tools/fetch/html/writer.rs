@@ -80,7 +80,7 @@ impl<'a> Writer<'a> {
         match name {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
                 self.break_lines(2);
-                let level = name.bytes().nth(1).map_or(1, |digit| usize::from(digit - b'0'));
+                let level = name.as_bytes().get(1).map_or(1, |digit| usize::from(digit - b'0'));
                 self.mark(&format!("{} ", "#".repeat(level)));
             }
             "br" if self.preformatted > 0 => self.mark("\n"),
@@ -167,7 +167,7 @@ impl<'a> Writer<'a> {
         if inner.trim().is_empty() {
             self.out.truncate(begin);
         } else {
-            self.out.push_str(&format!("]({to})"));
+            self.out.extend(["](", &to, ")"]);
         }
     }
 
