@@ -1,6 +1,7 @@
 //! The interop suites: official clients, servers, the Inspector and the conformance suite, directly and through
 //! Toolway. A case passes when the peer cannot tell the two apart, the large results apart.
 
+mod agents;
 mod bridge;
 mod cases;
 mod client;

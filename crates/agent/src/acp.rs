@@ -31,6 +31,7 @@ use self::live::Live;
 use self::runner::Runner;
 use crate::engine::{BoxFuture, Engine, EngineTurn, RunSink, TurnEnd};
 use crate::error::AgentError;
+use crate::policy::Gate;
 
 /// An agent behind the Agent Client Protocol. Its process is started by the first prompt and lives until
 /// [`Engine::close`], or until it fails; it is started again then by the next prompt, which opens its session again where
@@ -40,7 +41,7 @@ use crate::error::AgentError;
 #[derive(Debug)]
 pub struct AcpEngine {
     command: AcpCommand,
-    surroundings: AcpSurroundings,
+    surroundings: Mutex<AcpSurroundings>,
     live: Mutex<Option<Live>>,
     closing: CancellationToken,
 }
@@ -48,7 +49,18 @@ pub struct AcpEngine {
 impl AcpEngine {
     /// Starts nothing.
     pub fn new(command: AcpCommand, surroundings: AcpSurroundings) -> Self {
-        Self { command, surroundings, live: Mutex::new(None), closing: CancellationToken::new() }
+        Self {
+            command,
+            surroundings: Mutex::new(surroundings),
+            live: Mutex::new(None),
+            closing: CancellationToken::new(),
+        }
+    }
+
+    /// Other rules, from the next session on: a session keeps the rules that it was opened with, and another set of
+    /// servers is another session.
+    pub async fn renew(&self, gate: Gate) {
+        self.surroundings.lock().await.gate = gate;
     }
 
     async fn execute(&self, turn: EngineTurn, sink: &dyn RunSink) -> Result<TurnEnd, AgentError> {
@@ -60,9 +72,10 @@ impl AcpEngine {
         drop(steering);
         let turn = EngineTurn { steering: crate::engine::Steering::none(), cancel: cancel.clone(), ..turn };
         let cancel = cancel.child_token();
+        let surroundings = self.surroundings.lock().await.clone();
         let runner = Runner {
             command: &self.command,
-            surroundings: &self.surroundings,
+            surroundings: &surroundings,
             turn: &turn,
             sink,
             cancel: cancel.clone(),

@@ -45,11 +45,7 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Executes one prompt. Tells what happens by the sink, and looks at the turn's cancellation at every wait. What it
     /// returns is the last thing it does for the run.
-    fn run<'a>(
-        &'a self,
-        turn: EngineTurn,
-        sink: Arc<dyn RunSink>,
-    ) -> BoxFuture<'a, Result<TurnEnd, AgentError>>;
+    fn run(&self, turn: EngineTurn, sink: Arc<dyn RunSink>) -> BoxFuture<'_, Result<TurnEnd, AgentError>>;
 
     /// Ends it: processes, connections. Bounded, and the second time nothing.
     fn close(&self) -> BoxFuture<'_, ()>;

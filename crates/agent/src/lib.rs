@@ -54,6 +54,7 @@ pub use policy::{
     Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
     PermissionRules, Rule, ToolUse, Verdict,
 };
+pub use port::{LocalPort, PortAgent};
 pub use run::{
     Deltas, EventStream, Observation, Observed, Run, RunFault, RunOperation, RunSource, RunState, Source,
     Steered,

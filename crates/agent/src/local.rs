@@ -34,10 +34,10 @@ use crate::generation::Generations;
 use crate::id::{AgentId, RunId};
 use crate::inline::{InlineDifference, InlineRecord};
 use crate::options::{AgentOptions, ModelChoice, Prompt, SendOptions};
-use crate::redact::{AgentRedactor, secrets_of};
+use crate::redact::{Redactors, given};
 use crate::run::{Run, RunSource as _};
 use crate::runtime::{Artifact, ReloadReport, Runtime, UsageReport};
-use crate::store::{AgentRecord, Begin, Begun, Keeper, Presence, now};
+use crate::store::{AgentRecord, Begin, Begun, Keeper, Presence, Store, now};
 
 /// How long everything may take to end.
 const END: Duration = Duration::from_secs(5);
@@ -115,7 +115,7 @@ impl LocalRuntime {
         if record.servers.is_empty() {
             return Ok(InlineDifference::default());
         }
-        let key = self.shared.keeper().await?.call(|store| store.digest_key()).await?;
+        let key = self.shared.keeper().await?.call(Store::digest_key).await?;
         let difference = InlineRecord::compare(&record.servers, &self.shared.options.mcp_servers, &key);
         self.shared.generations.set_missing(difference.missing.clone());
         self.shared.generations.set_changed(difference.changed.clone());
@@ -181,7 +181,7 @@ impl Shared {
                 return Err(AgentError::fault("agentId", fault));
             }
         };
-        let redactor = AgentRedactor::new(secrets_of(&self.options, Some(&send)));
+        let redactor = Redactors::new(given(&self.options, Some(&send)));
         let (steer, steering) = Steering::channel();
         let cancel = self.closing.child_token();
         let live = Live::new(&record, keeper, redactor, send.deltas.clone(), steer, cancel);
@@ -232,7 +232,7 @@ impl Shared {
             servers: Vec::new(),
         };
         if presence != Presence::Known && !self.options.mcp_servers.is_empty() {
-            let key = keeper.call(|store| store.digest_key()).await?;
+            let key = keeper.call(Store::digest_key).await?;
             agent.servers = InlineRecord::of(&self.options.mcp_servers, &key);
         }
         let force = send.local().is_some_and(|local| local.force);

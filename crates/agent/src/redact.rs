@@ -12,18 +12,37 @@ use bytes::Bytes;
 use toolway_bridge::RawJson;
 use toolway_secret::{REDACTED, Redactor, Secret};
 
-pub(crate) use given::secrets_of;
+pub(crate) use given::{Given, given};
 
 use crate::event::{AssistantBlock, Delta, EventKind, SystemInit, ToolCallEvent};
 
 /// A shorter text is no secret: replacing it would tear every text apart.
 const SHORTEST: usize = 4;
 
+/// The two redactors of a run: for what is told to its program, which knows where its servers are, and for what is kept.
+#[derive(Debug)]
+pub(crate) struct Redactors {
+    pub(crate) told: AgentRedactor,
+    pub(crate) kept: AgentRedactor,
+}
+
+impl Redactors {
+    pub(crate) fn new(given: Given) -> Self {
+        let Given { secrets, addresses, hosts } = given;
+        let told = AgentRedactor::new(secrets.iter().cloned());
+        let mut kept = AgentRedactor::new(secrets.into_iter().chain(addresses));
+        kept.hosts = AgentRedactor::new(hosts).given;
+        Self { told, kept }
+    }
+}
+
 /// Takes secrets out of what an agent tells.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AgentRedactor {
     /// The longest first: an address goes as a whole, not its token out of it.
     given: Vec<Secret>,
+    /// The same for reports of servers alone.
+    hosts: Vec<Secret>,
 }
 
 impl AgentRedactor {
@@ -42,7 +61,7 @@ impl AgentRedactor {
         }
         let mut given: Vec<Secret> = given.into_values().collect();
         given.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
-        Self { given }
+        Self { given, hosts: Vec::new() }
     }
 
     /// A text.
@@ -54,13 +73,13 @@ impl AgentRedactor {
     }
 
     fn without_given<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut text = Cow::Borrowed(text);
-        for secret in &self.given {
-            if text.contains(secret.expose()) {
-                text = Cow::Owned(text.replace(secret.expose(), REDACTED));
-            }
-        }
-        text
+        without(&self.given, text)
+    }
+
+    /// What is said of servers.
+    fn report(&self, text: String) -> String {
+        let text = self.owned(text);
+        without(&self.hosts, &text).into_owned()
     }
 
     /// A JSON value: its texts alone, and the names of its members.
@@ -180,9 +199,9 @@ impl AgentRedactor {
 
     fn init(&self, mut init: SystemInit) -> SystemInit {
         for server in &mut init.mcp_servers {
-            server.reason = server.reason.take().map(|reason| self.owned(reason));
+            server.reason = server.reason.take().map(|reason| self.report(reason));
         }
-        init.diagnostics = init.diagnostics.into_iter().map(|text| self.owned(text)).collect();
+        init.diagnostics = init.diagnostics.into_iter().map(|text| self.report(text)).collect();
         init
     }
 
@@ -198,6 +217,16 @@ impl AgentRedactor {
             Cow::Owned(clean) => clean,
         }
     }
+}
+
+fn without<'a>(given: &[Secret], text: &'a str) -> Cow<'a, str> {
+    let mut text = Cow::Borrowed(text);
+    for secret in given {
+        if text.contains(secret.expose()) {
+            text = Cow::Owned(text.replace(secret.expose(), REDACTED));
+        }
+    }
+    text
 }
 
 fn is_json(text: &str) -> bool {

@@ -109,7 +109,8 @@ impl Sandbox {
         let project = chosen(SettingSource::Project, project_root(&environment.cwd).join(".cursor"));
         let (config, mut notes) = SandboxConfig::read(user.as_deref(), project.as_deref())?;
         let cwd = &environment.cwd;
-        let folders: Vec<PathBuf> = std::iter::once(cwd.clone()).chain(dirs.iter().map(|dir| cwd.join(dir))).collect();
+        let folders: Vec<PathBuf> =
+            std::iter::once(cwd.clone()).chain(dirs.iter().map(|dir| cwd.join(dir))).collect();
         let path = environment.set_var("PATH").map(OsStr::new);
         let (sandbox, more) = Self::close(&config, &folders, &temp_folder(environment), path)?;
         notes.0.extend(more.0);
@@ -180,7 +181,8 @@ impl Sandbox {
 
 /// The folder for temporary files.
 pub(crate) fn temp_folder(environment: &Environment) -> PathBuf {
-    let names: &[&str] = if environment.platform == Platform::Windows { &["TEMP", "TMP"] } else { &["TMPDIR"] };
+    let names: &[&str] =
+        if environment.platform == Platform::Windows { &["TEMP", "TMP"] } else { &["TMPDIR"] };
     let named = names.iter().find_map(|name| environment.set_var(name)).map(PathBuf::from);
     named.filter(|folder| folder.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"))
 }

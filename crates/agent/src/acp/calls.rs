@@ -52,7 +52,11 @@ impl Calls {
     }
 
     /// Takes a `tool_call` or `tool_call_update`. `terminal` gives what a terminal of ours wrote.
-    pub(super) fn update(&mut self, update: &RawJson, terminal: &dyn Fn(&str) -> Option<String>) -> Vec<Told> {
+    pub(super) fn update(
+        &mut self,
+        update: &RawJson,
+        terminal: &dyn Fn(&str) -> Option<String>,
+    ) -> Vec<Told> {
         let mut told = Vec::new();
         let Ok(members) = serde_json::from_slice::<Members>(update.bytes()) else { return told };
         let Some(id) = text(&members, "toolCallId").filter(|id| !id.is_empty()) else { return told };
@@ -104,7 +108,10 @@ impl Calls {
 
     /// The call that shows this terminal.
     pub(super) fn with_terminal(&self, terminal: &str) -> Option<&str> {
-        self.open.iter().find(|call| call.terminals().iter().any(|id| id == terminal)).map(|call| call.id.as_str())
+        self.open
+            .iter()
+            .find(|call| call.terminals().iter().any(|id| id == terminal))
+            .map(|call| call.id.as_str())
     }
 
     /// The call of a server's tool that a question is about, if it is one.
@@ -121,7 +128,8 @@ impl Calls {
     pub(super) fn merged(&self, members: &RawJson) -> RawJson {
         let Ok(said) = serde_json::from_slice::<Members>(members.bytes()) else { return members.clone() };
         let id = text(&said, "toolCallId").unwrap_or_default();
-        let mut merged = self.open.iter().find(|call| call.id == id).map(|call| call.members.clone()).unwrap_or_default();
+        let mut merged =
+            self.open.iter().find(|call| call.id == id).map(|call| call.members.clone()).unwrap_or_default();
         overlay(&mut merged, said);
         whole(&merged)
     }
@@ -191,8 +199,12 @@ impl Call {
 
     fn args(&self, activity: &ToolActivity) -> RawJson {
         let Some(Meant { server, tool, arguments: args }) = &self.tool else { return activity.args.clone() };
-        let text =
-            format!(r#"{{"providerIdentifier":{},"toolName":{},"args":{}}}"#, json!(server), json!(tool), args.text());
+        let text = format!(
+            r#"{{"providerIdentifier":{},"toolName":{},"args":{}}}"#,
+            json!(server),
+            json!(tool),
+            args.text()
+        );
         RawJson::new(text).unwrap_or_else(|_| args.clone())
     }
 
@@ -216,13 +228,15 @@ impl Call {
 
     /// Content blocks as servers give them.
     fn mcp_result(&self, failed: bool) -> RawJson {
-        let output = self.members.get("rawOutput").and_then(|raw| serde_json::from_slice::<Members>(raw.bytes()).ok());
+        let output =
+            self.members.get("rawOutput").and_then(|raw| serde_json::from_slice::<Members>(raw.bytes()).ok());
         let own = output.as_ref().and_then(|output| output.get("content"));
         let content = match own.filter(|content| content.text().starts_with('[')) {
             Some(content) => content.clone(),
             None => RawJson::of(&Value::Array(self.blocks())),
         };
-        let said = output.as_ref().and_then(|output| output.get("isError")).is_some_and(|raw| raw.text() == "true");
+        let said =
+            output.as_ref().and_then(|output| output.get("isError")).is_some_and(|raw| raw.text() == "true");
         let text = format!(r#"{{"content":{},"isError":{}}}"#, content.text(), failed || said);
         RawJson::new(text).unwrap_or(content)
     }
@@ -321,7 +335,10 @@ fn overlay(known: &mut Members, said: Members) {
 }
 
 fn whole(members: &Members) -> RawJson {
-    serde_json::to_vec(members).ok().and_then(|bytes| RawJson::new(bytes).ok()).unwrap_or_else(RawJson::empty_object)
+    serde_json::to_vec(members)
+        .ok()
+        .and_then(|bytes| RawJson::new(bytes).ok())
+        .unwrap_or_else(RawJson::empty_object)
 }
 
 fn find(members: &Members, names: &Names) -> Option<Meant> {
@@ -331,7 +348,10 @@ fn find(members: &Members, names: &Names) -> Option<Meant> {
     let meta = members.get("_meta").map(RawJson::tree).unwrap_or_default();
     let below = meta.as_object().into_iter().flat_map(|meta| meta.values());
     said.extend(
-        [&meta].into_iter().chain(below).filter_map(|value| Some(value.get("toolName")?.as_str()?.to_owned())),
+        [&meta]
+            .into_iter()
+            .chain(below)
+            .filter_map(|value| Some(value.get("toolName")?.as_str()?.to_owned())),
     );
     let input = members.get("rawInput").filter(|input| input.is_object()).cloned();
     let input = input.unwrap_or_else(RawJson::empty_object);

@@ -55,7 +55,8 @@ impl Names {
     /// What is meant. `coarse`: the agent says that it is a tool of no kind of its own, so a bare name counts too.
     pub(super) fn find(&self, said: &str, coarse: bool, arguments: &RawJson) -> Option<Meant> {
         let said = said.trim();
-        let said = ["Tool: ", "MCP: ", "Call "].iter().find_map(|words| said.strip_prefix(words)).unwrap_or(said);
+        let said =
+            ["Tool: ", "MCP: ", "Call "].iter().find_map(|words| said.strip_prefix(words)).unwrap_or(said);
         for direct in &self.direct {
             if let Some(tool) = own_part(said, direct) {
                 return Some(meant(direct, tool, arguments));
@@ -93,7 +94,10 @@ fn own_part<'a>(said: &'a str, entry: &str) -> Option<&'a str> {
     }
     let rest = said.strip_prefix("mcp__").or_else(|| said.strip_prefix("mcp_")).unwrap_or(said);
     let rest = rest.strip_prefix(entry)?;
-    ["__", "_", "-", "/", ".", ":"].iter().find_map(|mark| rest.strip_prefix(mark)).filter(|rest| !rest.is_empty())
+    ["__", "_", "-", "/", ".", ":"]
+        .iter()
+        .find_map(|mark| rest.strip_prefix(mark))
+        .filter(|rest| !rest.is_empty())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use toolway_secret::Secret;
 
 use super::preset::AcpPreset;
 use crate::error::{AgentError, Fault};
-use crate::options::{AcpOptions, Machine};
+use crate::options::{AcpOptions, AgentOptions, Machine};
 use crate::policy::Gate;
 
 /// An agent of the Agent Client Protocol, ready to be started. `Debug` shows no values.
@@ -107,6 +107,43 @@ impl AcpCommand {
             env: env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             timeouts: AcpTimeouts::default(),
         })
+    }
+
+    /// What an agent's other options ask for and no agent behind the protocol can be made to do. It is refused, not
+    /// ignored.
+    ///
+    /// # Errors
+    /// All of it.
+    pub fn check(options: &AgentOptions) -> Result<(), AgentError> {
+        let Some(local) = options.local_options() else { return Ok(()) };
+        let asked = [
+            (
+                "local.tools",
+                local.tools.is_some(),
+                "the agent brings its own tools: deny what it may not do by local.permissions",
+            ),
+            (
+                "local.disallowedTools",
+                local.disallowed_tools.iter().any(|tool| tool != "mcp"),
+                "the agent brings its own tools, so only \"mcp\" can be left out: deny what it may not do by local.permissions",
+            ),
+            (
+                "local.sandboxOptions",
+                local.sandbox.enabled,
+                "the agent runs its own commands, which no sandbox of Toolway's holds: use the agent's own",
+            ),
+            ("agents", !options.agents.is_empty(), "the agent brings its own subagents"),
+        ];
+        let faults: Vec<Fault> = asked
+            .into_iter()
+            .filter(|(_, is_asked, _)| *is_asked)
+            .map(|(field, _, message)| Fault {
+                subject: None,
+                field: field.to_owned(),
+                message: format!("cannot be kept to by an agent behind the Agent Client Protocol: {message}"),
+            })
+            .collect();
+        if faults.is_empty() { Ok(()) } else { Err(AgentError::Configuration(faults)) }
     }
 
     /// For people: the preset's name, else the program.

@@ -22,8 +22,8 @@ use super::telling::{self, Said, Telling};
 use super::terminal::Written;
 use crate::engine::{Checkpoint, EngineTurn, RunSink, TurnEnd, TurnStop};
 use crate::error::AgentError;
-use crate::generation::McpCall;
 use crate::event::{Delta, EventKind, Usage};
+use crate::generation::McpCall;
 use crate::inline::DirectServer;
 
 /// What is kept of a conversation: the agent keeps the rest.
@@ -258,7 +258,10 @@ impl Runner<'_> {
     fn names(&self) -> Names {
         let servers = Arc::clone(&self.turn.servers);
         let direct = servers.direct().iter().map(|server| server.name.clone()).collect();
-        let given = servers.reports().into_iter().filter(|report| matches!(report.source.as_str(), "inline" | "custom"));
+        let given = servers
+            .reports()
+            .into_iter()
+            .filter(|report| matches!(report.source.as_str(), "inline" | "custom"));
         let explicit = given.map(|report| report.name).collect();
         let lookup = move |exposed: &str, arguments: &RawJson| {
             let target = servers.target(&McpCall { exposed, arguments: arguments.clone() })?;

@@ -105,7 +105,9 @@ mod tests {
         assert_eq!(args.first().unwrap(), &SANDBOX_COMMAND);
         assert!(args.ends_with(&["-c", "true"]) && args.get(3).unwrap().ends_with("/sh"), "{args:?}");
         assert!(matches!(plan("b").as_ref().unwrap().target, Target::Remote(_)));
-        let Err(ServerState::Failed { stage: Stage::Resolve, reason, .. }) = plan("c") else { panic!("found") };
+        let Err(ServerState::Failed { stage: Stage::Resolve, reason, .. }) = plan("c") else {
+            panic!("found")
+        };
         assert!(reason.contains("there-is-no-such-program"), "{reason}");
     }
 
@@ -117,7 +119,9 @@ mod tests {
         for entry in &entries {
             match &entry.plan {
                 Ok(config) => assert!(matches!(config.target, Target::Remote(_)), "{}", entry.name),
-                Err(ServerState::Failed { reason, .. }) => assert!(reason.contains("there is no sandbox"), "{reason}"),
+                Err(ServerState::Failed { reason, .. }) => {
+                    assert!(reason.contains("there is no sandbox"), "{reason}")
+                }
                 Err(other) => panic!("{other:?}"),
             }
         }

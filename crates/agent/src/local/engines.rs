@@ -29,7 +29,10 @@ pub(crate) fn chosen(options: &AgentOptions) -> Result<Arc<dyn Engine>, AgentErr
     let capabilities = Capabilities::new(local.tools.as_deref(), &local.disallowed_tools)?;
     let command = match &local.engine {
         EngineChoice::Native => None,
-        EngineChoice::Acp(acp) => Some(AcpCommand::of(acp)?),
+        EngineChoice::Acp(acp) => {
+            AcpCommand::check(options)?;
+            Some(AcpCommand::of(acp)?)
+        }
     };
     let machine = options.work_machine();
     let setup = Setup { options: options.clone(), local, machine, capabilities, command };
@@ -57,8 +60,8 @@ struct Chosen {
 }
 
 enum Made {
-    Native(NativeEngine, Arc<ToolSession>),
-    Acp(AcpEngine),
+    Native(Box<NativeEngine>, Arc<ToolSession>),
+    Acp(Box<AcpEngine>),
 }
 
 impl Setup {
@@ -122,7 +125,7 @@ impl Setup {
                 supervise: self.helper(),
                 system_prompt: self.local.system_prompt.clone(),
             };
-            return Ok((Made::Acp(AcpEngine::new(command.clone(), surroundings)), told));
+            return Ok((Made::Acp(Box::new(AcpEngine::new(command.clone(), surroundings))), told));
         }
         let temp = self.temp();
         let sandbox = if self.local.sandbox.enabled {
@@ -166,7 +169,7 @@ impl Setup {
             retries: self.local.agent_retries,
             plan_reads_only: false,
         };
-        Ok((Made::Native(NativeEngine::new(native, surroundings), session), told))
+        Ok((Made::Native(Box::new(NativeEngine::new(native, surroundings)), session), told))
     }
 }
 
@@ -212,18 +215,15 @@ impl Engine for Chosen {
             let Some(made) = self.made.get() else { return Ok(Vec::new()) };
             let setup = Arc::clone(&self.setup);
             let (surroundings, told) = blocking(move || setup.surroundings()).await?;
-            if let Made::Native(native, _) = made {
-                native.renew(surroundings);
+            match made {
+                Made::Native(native, _) => native.renew(surroundings),
+                Made::Acp(acp) => acp.renew(surroundings.gate).await,
             }
             Ok(told)
         })
     }
 
-    fn run<'a>(
-        &'a self,
-        turn: EngineTurn,
-        sink: Arc<dyn RunSink>,
-    ) -> BoxFuture<'a, Result<TurnEnd, AgentError>> {
+    fn run(&self, turn: EngineTurn, sink: Arc<dyn RunSink>) -> BoxFuture<'_, Result<TurnEnd, AgentError>> {
         Box::pin(async move {
             match self.made().await?.0 {
                 Made::Native(native, _) => native.run(turn, sink).await,

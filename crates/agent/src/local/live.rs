@@ -14,7 +14,7 @@ use crate::engine::{BoxFuture, Checkpoint, RunSink, Steer};
 use crate::error::AgentError;
 use crate::event::{Delta, Event, EventKind, RunStatus, ToolCallEvent, ToolCallStatus};
 use crate::id::{AgentId, RunId};
-use crate::redact::AgentRedactor;
+use crate::redact::Redactors;
 use crate::run::{
     Deltas, EventStream, Observation, RunFault, RunOperation, RunSource, RunState, Source, Steered,
 };
@@ -29,7 +29,7 @@ pub(crate) struct Live {
     id: RunId,
     agent: AgentId,
     pub(super) keeper: Keeper,
-    redactor: AgentRedactor,
+    redactor: Redactors,
     state: watch::Sender<RunState>,
     pub(super) buffer: Arc<Buffer>,
     pub(super) writer: Arc<Writer>,
@@ -80,7 +80,7 @@ impl Live {
     pub(super) fn new(
         record: &RunRecord,
         keeper: Keeper,
-        redactor: AgentRedactor,
+        redactor: Redactors,
         deltas: Option<mpsc::Sender<Delta>>,
         steering: mpsc::Sender<Steer>,
         cancel: CancellationToken,
@@ -107,9 +107,10 @@ impl Live {
 
     /// Tells a message: to its reader, and to the store. Gives what to wait for to have it kept.
     pub(super) fn tell(&self, kind: EventKind, change: Option<RunChange>) -> u64 {
-        let kind = self.redactor.event(limited(kind));
-        let event = Event { agent_id: self.agent.clone(), run_id: self.id.clone(), kind };
-        let json = event.to_json();
+        let event = |kind| Event { agent_id: self.agent.clone(), run_id: self.id.clone(), kind };
+        let kind = self.redactor.told.event(limited(kind));
+        let json = event(self.redactor.kept.event(kind.clone())).to_json();
+        let event = event(kind);
         let mut telling = locked(&self.telling);
         if telling.is_over {
             return 0;
@@ -139,8 +140,8 @@ impl Live {
 
     /// It is over: this is kept, then told.
     pub(super) async fn end(&self, mut end: RunChange) {
-        end.result = end.result.map(|text| self.redactor.owned(text));
-        end.error = end.error.map(|(code, text)| (code, self.redactor.owned(text)));
+        end.result = end.result.map(|text| self.redactor.kept.owned(text));
+        end.error = end.error.map(|(code, text)| (code, self.redactor.kept.owned(text)));
         end.duration = (OffsetDateTime::now_utc() - self.created_at).try_into().ok();
         if let Some(usage) = end.usage {
             self.tell(EventKind::Usage(usage), None);
@@ -226,7 +227,7 @@ impl RunSink for Live {
             Listener::Somebody(listener) => listener.clone(),
             Listener::Nobody | Listener::Gone => return Box::pin(std::future::ready(())),
         };
-        let delta = self.redactor.delta(delta);
+        let delta = self.redactor.told.delta(delta);
         Box::pin(async move {
             let sent = tokio::select! {
                 biased;
@@ -243,7 +244,7 @@ impl RunSink for Live {
 
     fn checkpoint(&self, checkpoint: Checkpoint) -> BoxFuture<'_, Result<(), AgentError>> {
         Box::pin(async move {
-            let clean = self.redactor.checkpoint(&checkpoint.0);
+            let clean = self.redactor.kept.checkpoint(&checkpoint.0);
             let number = self.writer.add(|writes| writes.checkpoint = Some(clean));
             self.writer.kept(number).await.map_err(|stop| self.stopped(stop))
         })

@@ -9,15 +9,27 @@ use crate::options::{AgentOptions, EngineChoice, SendOptions, ServerChange};
 /// Words of ours that are shorter may stand in any text.
 const WORDS: usize = 24;
 
+/// What texts may not repeat.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    /// Values that open something: in no text.
+    pub(crate) secrets: Vec<Secret>,
+    /// Addresses as a whole: in no text that is kept.
+    pub(crate) addresses: Vec<Secret>,
+    /// Their hosts: in no kept report of a server.
+    pub(crate) hosts: Vec<Secret>,
+}
+
 /// The values of an agent and of one prompt.
-pub(crate) fn secrets_of(options: &AgentOptions, send: Option<&SendOptions>) -> Vec<Secret> {
-    let mut found = Vec::new();
-    found.extend(options.api_key.clone());
-    of_servers(&options.mcp_servers, &mut found);
+pub(crate) fn given(options: &AgentOptions, send: Option<&SendOptions>) -> Given {
+    let mut found = Given::default();
+    let all = &mut found;
+    all.secrets.extend(options.api_key.clone());
+    of_servers(&options.mcp_servers, all);
     if let Some(local) = options.local_options() {
-        of_direct(&local.direct_servers, &mut found);
+        of_direct(&local.direct_servers, &mut all.secrets);
         if let EngineChoice::Acp(acp) = &local.engine {
-            found.extend(
+            all.secrets.extend(
                 acp.env
                     .iter()
                     .filter(|(name, value)| is_told(name, value.expose()))
@@ -25,15 +37,15 @@ pub(crate) fn secrets_of(options: &AgentOptions, send: Option<&SendOptions>) -> 
             );
         }
         // Not kept either: a conversation must not carry it to disk.
-        found.extend(local.system_prompt.iter().filter(|text| text.len() >= WORDS).map(Secret::new));
+        all.secrets.extend(local.system_prompt.iter().filter(|text| text.len() >= WORDS).map(Secret::new));
     }
     if let Some(send) = send {
         if let ServerChange::Replace(servers) = &send.mcp_servers {
-            of_servers(servers, &mut found);
+            of_servers(servers, all);
         }
         of_direct(
             send.local().and_then(|local| local.direct_servers.as_deref()).unwrap_or_default(),
-            &mut found,
+            &mut all.secrets,
         );
     }
     found
@@ -48,19 +60,19 @@ fn of_direct(servers: &[DirectServer], found: &mut Vec<Secret>) {
     }
 }
 
-fn of_servers(servers: &McpServers, found: &mut Vec<Secret>) {
+fn of_servers(servers: &McpServers, found: &mut Given) {
     for (_, server) in servers.iter() {
         let members = server.members();
         for (name, value) in texts(members, "env") {
             if is_told(name, value) {
-                found.push(Secret::new(value));
+                found.secrets.push(Secret::new(value));
             }
         }
         for (_, value) in texts(members, "headers") {
-            of_header(value, found);
+            of_header(value, &mut found.secrets);
         }
         for (_, value) in texts(members, "auth") {
-            found.push(Secret::new(value));
+            found.secrets.push(Secret::new(value));
         }
         if let Some(url) = members.get("url").and_then(Value::as_str) {
             of_url(url, found);
@@ -81,14 +93,22 @@ fn of_header(value: &str, found: &mut Vec<Secret>) {
     }
 }
 
-/// An address, and what stands in it for the server's eyes.
-fn of_url(url: &str, found: &mut Vec<Secret>) {
-    found.push(Secret::new(url));
-    found.push(Secret::new(url.trim_end_matches('/')));
-    if let Ok(url) = url::Url::parse(url) {
-        found.push(Secret::new(url.as_str()));
-        found.extend(url.password().map(Secret::new));
-        found.extend(url.query_pairs().map(|(_, value)| Secret::new(value)));
+/// An address, its host, and what stands in it for the server's eyes.
+fn of_url(text: &str, found: &mut Given) {
+    let spellings = |to: &mut Vec<Secret>| {
+        to.push(Secret::new(text));
+        to.push(Secret::new(text.trim_end_matches('/')));
+    };
+    spellings(&mut found.addresses);
+    let Ok(url) = url::Url::parse(text) else { return };
+    found.addresses.push(Secret::new(url.as_str()));
+    if url.query().is_some() || url.password().is_some() {
+        spellings(&mut found.secrets);
+    }
+    found.secrets.extend(url.password().map(Secret::new));
+    found.secrets.extend(url.query_pairs().map(|(_, value)| Secret::new(value)));
+    if let Some(host) = url.host_str().filter(|host| host.contains(['.', ':'])) {
+        found.hosts.push(Secret::new(host));
     }
 }
 

@@ -22,7 +22,7 @@ fn redactor() -> AgentRedactor {
                 .header("Authorization", "Bearer tok-123"),
         ),
     ]);
-    AgentRedactor::new(secrets_of(&options, None))
+    Redactors::new(given(&options, None)).kept
 }
 
 #[test]

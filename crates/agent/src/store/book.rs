@@ -25,16 +25,20 @@ pub(super) struct Known {
 /// What is to be done.
 pub(super) enum Decision {
     /// To keep these, in this order.
-    Start {
-        expired: Option<(RunRecord, String)>,
-        agent: AgentRecord,
-        run: RunRecord,
-    },
-    Same(RunRecord),
+    Start(Box<Start>),
+    Same(Box<RunRecord>),
     Busy(RunId),
     Archived,
     NoAgent,
     Exists,
+}
+
+/// A run that begins.
+pub(super) struct Start {
+    /// The run that is given up, and its last event.
+    pub(super) expired: Option<(RunRecord, String)>,
+    pub(super) agent: AgentRecord,
+    pub(super) run: RunRecord,
 }
 
 pub(super) fn decide(known: Known, begin: &Begin) -> Decision {
@@ -45,7 +49,7 @@ pub(super) fn decide(known: Known, begin: &Begin) -> Decision {
         (Some(agent), _) => agent,
     };
     if let Some(same) = known.same {
-        return Decision::Same(same);
+        return Decision::Same(Box::new(same));
     }
     if agent.archived {
         return Decision::Archived;
@@ -75,7 +79,7 @@ pub(super) fn decide(known: Known, begin: &Begin) -> Decision {
         duration: None,
         idempotency: begin.idempotency.clone(),
     };
-    Decision::Start { expired, agent, run }
+    Decision::Start(Box::new(Start { expired, agent, run }))
 }
 
 /// The run as it is after the change.

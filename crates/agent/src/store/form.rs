@@ -36,6 +36,7 @@ pub(super) mod time {
 pub(super) mod duration {
     use super::{Deserialize, Deserializer, Duration, Serialize, Serializer};
 
+    #[expect(clippy::ref_option, reason = "the form that serde calls")]
     pub(crate) fn serialize<S: Serializer>(
         duration: &Option<Duration>,
         serializer: S,

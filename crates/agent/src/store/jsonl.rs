@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use self::log::Log;
-use super::book::{self, Book, Decision};
+use super::book::{self, Book, Decision, Start};
 use super::place::{self, StorePlace, damaged, private};
 use super::{AgentChange, AgentRecord, Begin, Begun, EventRecord, Kept, Page, RunRecord, Store, Writes};
 use crate::error::AgentError;
@@ -264,7 +264,8 @@ impl Store for Jsonl {
         self.with(|state| {
             let known = state.book.known(begin);
             Ok(match book::decide(known, begin) {
-                Decision::Start { expired, agent, run } => {
+                Decision::Start(start) => {
+                    let Start { expired, agent, run } = *start;
                     if let Some((run, json)) = expired {
                         let offset = state.events.get(&run.id).map_or(0, |kept| kept.len() as u64) + 1;
                         state.put_events(&run.id, &[EventRecord { offset, json }])?;
@@ -277,7 +278,7 @@ impl Store for Jsonl {
                     state.put_agent(agent)?;
                     Begun::Started { run: Box::new(run), claim }
                 }
-                Decision::Same(run) => Begun::Known(Box::new(run)),
+                Decision::Same(run) => Begun::Known(run),
                 Decision::Busy(run) => Begun::Busy { alive: self.place.is_alive(&run)?, run },
                 Decision::Archived => Begun::Archived,
                 Decision::NoAgent => Begun::NoAgent,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::book::{self, Book, Decision};
+use super::book::{self, Book, Decision, Start};
 use super::{
     AgentChange, AgentRecord, Begin, Begun, Claim, EventRecord, Kept, Page, RunRecord, Store, Writes,
 };
@@ -93,7 +93,8 @@ impl Store for Memory {
         let mut state = self.state();
         let known = state.book.known(begin);
         Ok(match book::decide(known, begin) {
-            Decision::Start { expired, agent, run } => {
+            Decision::Start(start) => {
+                let Start { expired, agent, run } = *start;
                 if let Some((run, event)) = expired {
                     state.events.entry(run.id.clone()).or_default().push(event);
                     state.book.runs.insert(run.id.clone(), run);
@@ -104,7 +105,7 @@ impl Store for Memory {
                 let claim = Claim::new(Held(run.id.clone(), Arc::clone(&self.claims)));
                 Begun::Started { run: Box::new(run), claim }
             }
-            Decision::Same(run) => Begun::Known(Box::new(run)),
+            Decision::Same(run) => Begun::Known(run),
             Decision::Busy(run) => Begun::Busy { alive: locked(&self.claims).contains(&run), run },
             Decision::Archived => Begun::Archived,
             Decision::NoAgent => Begun::NoAgent,

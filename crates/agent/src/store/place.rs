@@ -137,7 +137,6 @@ impl StorePlace {
 
 /// The locked file of a run; it goes when the run is over.
 struct Held {
-    #[expect(dead_code, reason = "held for its lock")]
     file: File,
     path: PathBuf,
 }

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::book::{self, Decision, Known};
+use super::book::{self, Decision, Known, Start};
 use super::place::{PATIENCE, StorePlace, damaged, newer, private};
 use super::{
     AgentChange, AgentRecord, Begin, Begun, EventRecord, Kept, Page, RunRecord, Store, Writes, place,
@@ -23,7 +23,7 @@ use crate::inline::RecordKey;
 
 /// The layout that this version writes.
 const LAYOUT: i64 = 1;
-/// What tells our databases from others: "TwAg".
+/// What tells our databases from others: `TwAg`.
 const APPLICATION: i64 = 0x5477_4167;
 
 const SCHEMA: &str = "
@@ -277,7 +277,8 @@ impl Store for Sqlite {
         let claim = self.place.claim(&begin.run)?;
         let (begun, left) = self.step(|rows| {
             Ok(match book::decide(rows.known(begin)?, begin) {
-                Decision::Start { expired, agent, run } => {
+                Decision::Start(start) => {
+                    let Start { expired, agent, run } = *start;
                     let mut left = None;
                     if let Some((run, event)) = expired {
                         let offset = rows.last_event(&run.id)? + 1;
@@ -289,7 +290,7 @@ impl Store for Sqlite {
                     rows.put_run(&run)?;
                     (Begun::Started { run: Box::new(run), claim }, left)
                 }
-                Decision::Same(run) => (Begun::Known(Box::new(run)), None),
+                Decision::Same(run) => (Begun::Known(run), None),
                 Decision::Busy(run) => (Begun::Busy { alive: self.place.is_alive(&run)?, run }, None),
                 Decision::Archived => (Begun::Archived, None),
                 Decision::NoAgent => (Begun::NoAgent, None),

@@ -103,7 +103,10 @@ mod tests {
         let local = LocalOptions { dirs: vec!["../other".into()], ..LocalOptions::default() };
         let (setup, notes) = ToolSetup::of(&machine, &local).unwrap();
         assert_eq!(notes, SandboxNotes::default());
-        assert_eq!((setup.shell.clone(), setup.temp.clone()), (Some("/bin/bash".into()), "/var/tmp/x".into()));
+        assert_eq!(
+            (setup.shell.clone(), setup.temp.clone()),
+            (Some("/bin/bash".into()), "/var/tmp/x".into())
+        );
         assert!(!setup.sandbox.is_closed());
         let shown = format!("{setup:?}");
         assert!(shown.contains("TOKEN") && !shown.contains("hunter2"), "{shown}");

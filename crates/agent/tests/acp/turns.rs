@@ -154,7 +154,10 @@ async fn its_servers_reach_the_agent_and_their_tools_are_told_as_pairs() -> Resu
     assert_eq!(calls.len(), 2, "{calls:?}");
     ensure!(calls.iter().all(|call| call.name == "mcp"), "{calls:?}");
     let noted: Vec<_> = rig.journal()?.into_iter().filter(|event| event["event"] == "server").collect();
-    assert_eq!(noted, [json!({"event": "server", "name": "toolway", "tools": ["one__echo", "toolway_saved"]})]);
+    assert_eq!(
+        noted,
+        [json!({"event": "server", "name": "toolway", "tools": ["one__echo", "toolway_saved"]})]
+    );
     let args = calls[1].args.as_ref().map(|args| args.tree());
     assert_eq!(args, Some(json!({"providerIdentifier": "one", "toolName": "echo", "args": {"n": 1.5}})));
     let result = calls[1].result.as_ref().map(|result| result.tree());

@@ -227,15 +227,14 @@ async fn an_engine_that_breaks_off_fails_or_does_not_stop_ends_its_run() -> Resu
 #[tokio::test]
 async fn a_store_that_is_lost_in_the_middle_ends_the_run() -> Result<()> {
     let bench = Bench::new()?;
-    let dir = bench.path().join("sqlite");
-    let options = bench.options_in(StoreChoice::Sqlite(dir.clone()));
+    let dir = bench.path().join("jsonl");
+    let options = bench.options_in(StoreChoice::Jsonl(dir.clone()));
     let engine = Scripted::new(move |_, sink| {
         let dir = dir.clone();
         async move {
-            // Somebody breaks the database under it.
-            std::fs::write(dir.join("agents.db"), "not a database any more ".repeat(4096))
+            // Somebody breaks a file under it.
+            std::fs::write(dir.join("run_events.ndjson"), "not a store any more\n")
                 .map_err(|error| AgentError::Runtime { message: error.to_string() })?;
-            std::fs::remove_file(dir.join("agents.db-wal")).ok();
             sink.event(call("a", "{}", None)?).await?;
             Ok(done("never"))
         }
@@ -246,7 +245,7 @@ async fn a_store_that_is_lost_in_the_middle_ends_the_run() -> Result<()> {
     assert_eq!(state.status, RunStatus::Error);
     let error = state.error.context("why")?;
     assert_eq!(error.code, "store_error");
-    assert!(error.message.contains("agents.db"), "{}", error.message);
+    assert!(error.message.contains("run_events.ndjson is damaged"), "{}", error.message);
     soon(agent.dispose()).await?;
     Ok(())
 }

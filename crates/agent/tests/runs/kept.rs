@@ -101,7 +101,7 @@ async fn statement_a38_nothing_of_servers_but_names_transports_and_digests_is_on
         let kept: Vec<_> =
             record.servers.iter().map(|one| (one.name.as_str(), one.transport.as_str())).collect();
         assert_eq!(kept, [("db", "stdio"), ("web", "http")]);
-        let agent = Agent::resume_on(&id, nothing.clone(), loud()).await?;
+        let agent = Agent::resume_on(&id, nothing.clone(), Scripted::echo()).await?;
         let told = init(&agent, SendOptions::default()).await?;
         assert!(told.mcp_tools.is_empty());
         for name in ["db", "web"] {
@@ -113,7 +113,7 @@ async fn statement_a38_nothing_of_servers_but_names_transports_and_digests_is_on
         if let Place::Local(local) = &mut strict.place {
             local.require_servers = true;
         }
-        let error = refused(Agent::resume_on(&id, strict, loud()).await)?;
+        let error = refused(Agent::resume_on(&id, strict, Scripted::echo()).await)?;
         assert_eq!(error.code(), "validation_error");
         for name in ["mcpServers.db", "mcpServers.web"] {
             assert!(error.to_string().contains(name), "{error}");

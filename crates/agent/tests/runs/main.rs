@@ -5,3 +5,5 @@ mod engine;
 mod events;
 mod kept;
 mod life;
+mod native;
+mod port;

@@ -110,7 +110,8 @@ fn states(init: &SystemInit) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test]
-async fn statement_a01_and_a13_tools_of_started_commands_are_called_and_a_missing_one_is_told() -> Result<()> {
+async fn statement_a01_and_a13_tools_of_started_commands_are_called_and_a_missing_one_is_told() -> Result<()>
+{
     let mut bench = Bench::new()?;
     let servers = McpServers::new()
         .with("a", bench.scripted("on tools/call/x -> text it ran")?)
@@ -132,8 +133,11 @@ async fn statement_a01_and_a13_tools_of_started_commands_are_called_and_a_missin
 async fn statement_a16_disposal_is_bounded_complete_and_harmless_twice() -> Result<()> {
     let mut bench = Bench::new()?;
     let script = "set term ignore\nset eof ignore\non start\n    spawn stubborn\n";
-    let (agent, _) =
-        agent(options(&bench, McpServers::new().with("a", bench.scripted(script)?), LocalOptions::default()))?;
+    let (agent, _) = agent(options(
+        &bench,
+        McpServers::new().with("a", bench.scripted(script)?),
+        LocalOptions::default(),
+    ))?;
     ask(&agent, "a__echo", SendOptions::default()).await?;
     let _linger = bench.hub.arrival("linger", DEADLINE)?;
     let begun = Instant::now();

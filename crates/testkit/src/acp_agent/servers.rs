@@ -161,13 +161,7 @@ fn post(
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     stream.write_all(format!("{head}\r\n{body}").as_bytes())?;
-    let mut answer = Vec::new();
-    // A server that is done may cut the connection; what came before counts.
-    if let Err(error) = stream.read_to_end(&mut answer)
-        && answer.is_empty()
-    {
-        return Err(error).context("no answer");
-    }
+    let answer = whole_answer(&mut stream)?;
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n").context("no HTTP answer")?;
     let head = String::from_utf8_lossy(answer.get(..end).unwrap_or_default()).into_owned();
     let raw = answer.get(end + 4..).unwrap_or_default();
@@ -188,6 +182,36 @@ fn post(
         false => parsed(&text).into_iter().collect(),
     };
     Ok((messages, header("mcp-session-id")))
+}
+
+/// What comes until the answer is whole, whether or not the connection is closed then.
+fn whole_answer(stream: &mut TcpStream) -> Result<Vec<u8>> {
+    let mut answer = Vec::new();
+    let mut piece = [0; 16 << 10];
+    loop {
+        let read = match stream.read(&mut piece) {
+            Ok(read) => read,
+            // A server that is done may cut the connection; what came before counts.
+            Err(_) if !answer.is_empty() => return Ok(answer),
+            Err(error) => return Err(error).context("no answer"),
+        };
+        answer.extend_from_slice(piece.get(..read).unwrap_or_default());
+        if read == 0 || is_whole(&answer) {
+            return Ok(answer);
+        }
+    }
+}
+
+fn is_whole(answer: &[u8]) -> bool {
+    let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
+    let head = String::from_utf8_lossy(answer.get(..end).unwrap_or_default()).to_ascii_lowercase();
+    let body = answer.get(end + 4..).unwrap_or_default();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
+    match length {
+        Some(length) => body.len() >= length,
+        None if head.contains("transfer-encoding:") => body.ends_with(b"0\r\n\r\n"),
+        None => head.starts_with("http/1.1 202") || head.starts_with("http/1.1 204"),
+    }
 }
 
 fn parsed(text: &str) -> Option<Value> {

@@ -60,7 +60,10 @@ fn numbers_stay_as_they_were_written() {
     let update = r#"{"sessionUpdate":"tool_call","toolCallId":"c","title":"toolway_x","kind":"other","status":"completed","rawInput":{"n":1.10,"id":12345678901234567890123},"rawOutput":{"content":[{"type":"text","text":"1.10"}],"isError":false,"n":1e400}}"#;
     let told = calls().update(&RawJson::new(update.to_owned()).unwrap(), &|_| None);
     let Some(Told::Event(EventKind::ToolCall(call))) = told.last() else { panic!("{told:?}") };
-    assert!(call.args.as_ref().unwrap().text().contains(r#""n":1.10,"id":12345678901234567890123"#), "{call:?}");
+    assert!(
+        call.args.as_ref().unwrap().text().contains(r#""n":1.10,"id":12345678901234567890123"#),
+        "{call:?}"
+    );
 }
 
 #[test]
