@@ -207,8 +207,12 @@ impl Connection {
         let (Ok(session), Some(spoken)) = (self.session(name), &self.spoken) else { return };
         talk.host.set_tools(session.surface(spoken).tools);
         if let Some(run) = talk.session.run() {
-            removed.iter().for_each(|tool| run.withdraw(tool));
-            added.iter().for_each(|tool| run.restore(tool));
+            for tool in removed {
+                run.withdraw(tool);
+            }
+            for tool in added {
+                run.restore(tool);
+            }
         }
     }
 
