@@ -6,6 +6,7 @@ mod calls;
 mod choices;
 mod desk;
 mod frame;
+mod front;
 mod live;
 mod names;
 mod options;

@@ -13,6 +13,8 @@ pub use many::{Generations, Reloaded};
 pub use crate::catalogue::McpTool;
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -106,6 +108,12 @@ pub struct McpTarget {
     pub arguments: RawJson,
     /// It says that it only reads.
     pub read_only: bool,
+}
+
+/// Is asked before a tool is called over the front, where agents behind a protocol call. Implemented by their engine.
+pub trait FrontGate: fmt::Debug + Send + Sync {
+    /// What is to be called. The arguments to call it with, or the text that the model gets as an error result.
+    fn before(&self, target: McpTarget) -> Pin<Box<dyn Future<Output = Result<RawJson, String>> + Send + '_>>;
 }
 
 /// Where the servers of a generation are reached over HTTP, by who has the token: by agents behind a protocol.
@@ -218,8 +226,16 @@ impl Generation {
     /// # Errors
     /// No loopback address can be had.
     pub async fn front(&self) -> Result<Option<Front>, AgentError> {
+        self.front_through(None).await
+    }
+
+    /// The same, where somebody is asked before every call: the last one that was given here.
+    ///
+    /// # Errors
+    /// As [`Generation::front`].
+    pub async fn front_through(&self, gate: Option<Arc<dyn FrontGate>>) -> Result<Option<Front>, AgentError> {
         match self.parts.iter().find(|part| !part.is_direct) {
-            Some(part) => part.core.front().await.map(Some),
+            Some(part) => part.core.front(gate).await.map(Some),
             None => Ok(None),
         }
     }

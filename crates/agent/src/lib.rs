@@ -40,7 +40,9 @@ pub use event::{
     AssistantBlock, Delta, Event, EventKind, RunStatus, ServerReport, SystemInit, ToolCallEvent,
     ToolCallStatus, ToolPair, Truncated, Usage,
 };
-pub use generation::{Front, Generation, Generations, McpCall, McpProgress, McpResult, McpTool, Reloaded};
+pub use generation::{
+    Front, FrontGate, Generation, Generations, McpCall, McpProgress, McpResult, McpTarget, McpTool, Reloaded,
+};
 pub use hooks::{HookFacts, Hooks, McpServerUse};
 pub use id::{AgentId, IdFault, RunId};
 pub use inline::{DirectServer, InlineDifference, InlineRecord, McpServer, McpServers, RecordKey};

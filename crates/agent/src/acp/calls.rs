@@ -63,15 +63,14 @@ impl Calls {
         if self.ended.contains(&id) {
             return told;
         }
-        let at = match self.open.iter().position(|call| call.id == id) {
-            Some(at) => at,
-            None => {
-                if self.open.len() >= OPEN {
-                    told.extend(self.give_up_oldest());
-                }
-                self.open.push_back(Call::new(id));
-                self.open.len() - 1
+        let at = if let Some(at) = self.open.iter().position(|call| call.id == id) {
+            at
+        } else {
+            if self.open.len() >= OPEN {
+                told.extend(self.give_up_oldest());
             }
+            self.open.push_back(Call::new(id));
+            self.open.len() - 1
         };
         let Some(call) = self.open.get_mut(at) else { return told };
         call.take(members, &self.names);

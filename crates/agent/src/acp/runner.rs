@@ -13,6 +13,7 @@ use toolway_secret::Secret;
 use super::calls::Told;
 use super::desk::Work;
 use super::frame::{Frame, RpcError};
+use super::front::Asked;
 use super::live::{Broken, Live, Open, Opening};
 use super::names::{FRONT, Meant, Names};
 use super::options::{AcpCommand, AcpSurroundings};
@@ -205,7 +206,9 @@ impl Runner<'_> {
             () = generation.ready() => {}
         }
         let mut given = generation.direct().to_vec();
-        if let Some(front) = generation.front().await.map_err(Broken::Refused)? {
+        let asked = Asked::new(&self.surroundings.gate, self.turn, &self.surroundings.roots);
+        let front = generation.front_through(Some(Arc::new(asked))).await;
+        if let Some(front) = front.map_err(Broken::Refused)? {
             let token = Secret::new(format!("Bearer {}", front.token.expose()));
             given.push(DirectServer {
                 name: FRONT.to_owned(),

@@ -1,22 +1,24 @@
 //! Owns one gateway and the one client that uses it inside this process: started together, ended together, and looked
 //! after by one task. It knows no options.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::net::TcpListener;
 use tokio::sync::{OnceCell, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
+use toolway_bridge::RawJson;
 use toolway_guard::Guard;
 use toolway_proxy::gateway::{
-    Expose, GatewayConfig, GatewayHandle, HttpFront, HttpFrontConfig, SessionOptions, Shared, Status,
+    CallGate, Expose, GatewayConfig, GatewayHandle, HttpFront, HttpFrontConfig, Judgement, SessionOptions, Shared, Status,
 };
 use toolway_secret::Secret;
 
-use super::Front;
 use super::calls::Calls;
+use super::{Front, FrontGate, McpTarget};
 use crate::catalogue::Offer;
 use crate::compose::Configured;
 use crate::error::AgentError;
@@ -46,6 +48,8 @@ struct CoreShared {
     calls: Option<Calls>,
     view: RwLock<View>,
     seen: watch::Sender<u64>,
+    /// Who is asked about calls over the front, by now.
+    gate: RwLock<Option<Arc<dyn FrontGate>>>,
 }
 
 /// What the gateway was like when it was last looked at.
@@ -85,6 +89,7 @@ impl Core {
             calls,
             view: RwLock::default(),
             seen: watch::channel(0).0,
+            gate: RwLock::default(),
         });
         shared.look().await;
         let (end, over) = (root.child_token(), CancellationToken::new());
@@ -144,7 +149,8 @@ impl Core {
     }
 
     /// Serves the same gateway over loopback HTTP, from the first call of this on.
-    pub(super) async fn front(&self) -> Result<Front, AgentError> {
+    pub(super) async fn front(&self, gate: Option<Arc<dyn FrontGate>>) -> Result<Front, AgentError> {
+        *self.shared.gate.write().unwrap_or_else(PoisonError::into_inner) = gate;
         self.front.get_or_try_init(|| self.listen()).await.cloned()
     }
 
@@ -156,7 +162,9 @@ impl Core {
         let listener = listener.map_err(|error| failed("loopback", &error))?;
         let address = listener.local_addr().map_err(|error| failed("loopback", &error))?;
         let token = token().map_err(|error| failed("a token", &error))?;
-        let config = HttpFrontConfig { token: Some(token.clone()), ..HttpFrontConfig::default() };
+        let gate: Arc<dyn CallGate> = Arc::new(Asking(Arc::downgrade(&self.shared)));
+        let config =
+            HttpFrontConfig { token: Some(token.clone()), gate: Some(gate), ..HttpFrontConfig::default() };
         let front = HttpFront::new(config, self.shared.handle.clone(), Arc::clone(&self.guard));
         let end = self.end.clone();
         self.tasks.spawn(async move { front.serve(listener, end).await });
@@ -184,6 +192,46 @@ impl CoreShared {
         let view = View { status: Arc::new(status), offer: Arc::new(Offer::of(&tools)) };
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
         self.seen.send_modify(|seen| *seen = seen.wrapping_add(1));
+    }
+}
+
+/// Asks about calls over the front.
+#[derive(Debug)]
+struct Asking(Weak<CoreShared>);
+
+impl CallGate for Asking {
+    fn before(&self, tool: String, arguments: Bytes) -> Judgement<'_> {
+        Box::pin(async move {
+            let Some(shared) = self.0.upgrade() else { return Err("the servers of this run have ended".to_owned()) };
+            let gate = shared.gate.read().unwrap_or_else(PoisonError::into_inner).clone();
+            let Some(gate) = gate else { return Ok(None) };
+            let offer = shared.view.read().unwrap_or_else(PoisonError::into_inner).offer.clone();
+            let through = offer.meant(&tool, &arguments);
+            let (exposed, own) = match &through {
+                Some(meant) => (meant.exposed.as_str(), meant.arguments.clone()),
+                None => (tool.as_str(), arguments),
+            };
+            // What is not there is told so, and the gateway's own tools touch nothing.
+            let Some(found) = offer.tool(exposed).filter(|found| !found.server.is_empty()) else {
+                return Ok(None);
+            };
+            let own = RawJson::new(own).map_err(|_| "the arguments are no JSON".to_owned())?;
+            let target = McpTarget {
+                server: found.server.to_string(),
+                tool: found.tool.clone(),
+                arguments: own.clone(),
+                read_only: found.read_only,
+            };
+            let allowed = gate.before(target).await?;
+            Ok(match (allowed == own, through.is_some()) {
+                (true, _) => None,
+                (false, false) => Some(allowed.bytes().clone()),
+                (false, true) => {
+                    let name = serde_json::Value::from(exposed);
+                    Some(format!(r#"{{"name":{name},"arguments":{}}}"#, allowed.text()).into())
+                }
+            })
+        })
     }
 }
 

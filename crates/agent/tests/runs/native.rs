@@ -1,5 +1,7 @@
 //! The same on the native engine: a scripted model, scripted servers in processes of their own.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 use serde_json::json;
 use toolway_agent::{
@@ -32,6 +34,21 @@ impl Servers {
 
     fn leaks(&self) -> Leaks {
         Leaks::new(&self.mark)
+    }
+
+    async fn fewer_than(&self, most: usize) -> Result<()> {
+        let fewer = async {
+            while self.leaks().processes().len() >= most {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        soon(fewer).await
+    }
+
+    /// Nothing is left of them.
+    async fn gone(&self) -> Result<()> {
+        self.fewer_than(1).await?;
+        self.leaks().check(DEADLINE)
     }
 }
 
@@ -92,7 +109,7 @@ async fn statement_a39_the_same_servers_bring_their_tools_back_with_the_conversa
     assert_eq!(calls(&events), both);
     let id = agent.id().clone();
     soon(agent.dispose()).await?;
-    servers.leaks().check(DEADLINE)?;
+    servers.gone().await?;
 
     let agent = Agent::resume(&id, given()?).await?;
     let (init, events) = ran(&agent, "my second words", SendOptions::default()).await?;
@@ -108,7 +125,7 @@ async fn statement_a39_the_same_servers_bring_their_tools_back_with_the_conversa
         let text = String::from_utf8_lossy(&std::fs::read(&file)?).into_owned();
         assert!(!text.contains("s3cr3t") && !text.contains("key-of-model"), "{}", file.display());
     }
-    servers.leaks().check(DEADLINE)
+    servers.gone().await
 }
 
 #[tokio::test]
@@ -127,12 +144,7 @@ async fn statement_a37_servers_of_one_prompt_end_with_its_run() -> Result<()> {
     let replace = SendOptions { mcp_servers: ServerChange::Replace(other), ..SendOptions::default() };
     let (init, _) = ran(&agent, "b", replace).await?;
     assert_eq!(tools(&init), ["other/echo"]);
-    let gone = async {
-        while servers.leaks().processes().len() > before {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-    };
-    soon(gone).await?;
+    servers.fewer_than(before + 1).await?;
     let none = SendOptions { mcp_servers: ServerChange::None, ..SendOptions::default() };
     let (init, _) = ran(&agent, "c", none).await?;
     assert!(tools(&init).is_empty());
@@ -140,7 +152,7 @@ async fn statement_a37_servers_of_one_prompt_end_with_its_run() -> Result<()> {
     assert_eq!(tools(&init), ["own/echo"]);
     assert_eq!(servers.leaks().processes().len(), before);
     soon(agent.dispose()).await?;
-    servers.leaks().check(DEADLINE)
+    servers.gone().await
 }
 
 #[tokio::test]
@@ -156,5 +168,5 @@ async fn statement_a17_handles_that_come_and_go_leave_no_process() -> Result<()>
             soon(agent.dispose()).await?;
         }
     }
-    servers.leaks().check(DEADLINE)
+    servers.gone().await
 }

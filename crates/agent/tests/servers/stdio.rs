@@ -228,6 +228,24 @@ async fn a_call_that_nobody_waits_for_is_cancelled_at_its_server() -> Result<()>
     Ok(())
 }
 
+#[tokio::test]
+async fn where_a_sandbox_is_asked_for_and_there_is_none_no_server_starts() -> Result<()> {
+    let mut bench = Bench::new()?;
+    let empty = bench.path("empty");
+    std::fs::create_dir_all(&empty)?;
+    // No bubblewrap, and no binary that could close another box.
+    bench.variable("PATH", &empty.to_string_lossy());
+    let sandbox = toolway_agent::SandboxOptions { enabled: true };
+    let local = LocalOptions { sandbox, ..LocalOptions::default() };
+    let agent = bench.agent(&bench.options(McpServers::new().with("a", bench.scripted("")?), local))?;
+    let generation = run(&agent).await?;
+    let reason = report(&generation, "a", "failed").await?.reason.unwrap_or_default();
+    assert!(reason.contains("sandbox"), "{reason}");
+    assert!(!bench.hub.has_arrived("server"));
+    agent.close().await;
+    Ok(())
+}
+
 /// Waits, beside everything else, until a server has received that.
 async fn heard_of(mut peer: Peer, text: &'static str) -> Result<Peer> {
     tokio::task::spawn_blocking(move || peer.wait_for(text, DEADLINE).map(|()| peer)).await?

@@ -76,11 +76,11 @@ impl Bench {
 
     pub(crate) fn machine(&self) -> Machine {
         let home = self.home();
-        let mut variables = vec![
-            ("HOME".into(), home.clone().into_os_string()),
-            ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
-            ("OUTSIDE".into(), "unseen".into()),
-        ];
+        let mut variables =
+            vec![("HOME".into(), home.clone().into_os_string()), ("OUTSIDE".into(), "unseen".into())];
+        if !self.more.iter().any(|(name, _)| name == "PATH") {
+            variables.push(("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()));
+        }
         variables.extend(self.more.iter().map(|(name, value)| (name.into(), value.into())));
         Machine::new(variables, self.project()).with_managed_dirs(vec![self.path("managed")])
     }

@@ -5,6 +5,7 @@ mod answer;
 mod body;
 mod door;
 mod events;
+mod gate;
 mod legacy;
 mod listener;
 mod modern;
@@ -22,6 +23,7 @@ use toolway_secret::Secret;
 
 use crate::gateway::run::GatewayHandle;
 use door::Door;
+pub use gate::{CallGate, Judgement};
 use sessions::Sessions;
 pub use tls::{ServerTls, server_tls};
 
@@ -55,6 +57,8 @@ pub struct HttpFrontConfig {
     pub patience: Duration,
     /// Silence of a client that sends a request, or takes an answer, before its connection is closed.
     pub stall: Duration,
+    /// Who is asked before a tool is called; `None`: nobody.
+    pub gate: Option<Arc<dyn CallGate>>,
 }
 
 impl Default for HttpFrontConfig {
@@ -72,6 +76,7 @@ impl Default for HttpFrontConfig {
             keep_alive: Duration::from_secs(15),
             patience: Duration::from_secs(10),
             stall: Duration::from_secs(30),
+            gate: None,
         }
     }
 }

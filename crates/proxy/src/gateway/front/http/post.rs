@@ -14,7 +14,7 @@ use toolway_guard::Intake;
 use toolway_transport::http_server::{Accepts, Standing, announced_length, is_json, is_modern};
 
 use super::body::Body;
-use super::{Shared, answer, legacy, modern};
+use super::{Shared, answer, gate, legacy, modern};
 use crate::gateway::front::admit::{Admitted, admit};
 
 /// Answers one HTTP request.
@@ -63,6 +63,13 @@ async fn post(shared: &Arc<Shared>, parts: &Parts, body: Incoming) -> Response<B
         }
     };
     drop(intake);
+    let admitted = match &shared.config.gate {
+        None => admitted,
+        Some(gate) => match gate::ask(gate, admitted).await {
+            Ok(admitted) => admitted,
+            Err(answer) => return answer::message(StatusCode::OK, answer),
+        },
+    };
     match admitted {
         Admitted::Nothing => answer::error(StatusCode::BAD_REQUEST, "the body is empty"),
         Admitted::Refused(answers) => answer::message(StatusCode::BAD_REQUEST, one_or_batch(answers)),

@@ -1,0 +1,70 @@
+//! Owns the gate before the servers that an agent behind the protocol calls by itself: rules and hooks are asked about
+//! each call, whether or not the agent has asked for permission. It knows no gateway.
+
+use std::fmt;
+use std::pin::Pin;
+
+use tokio_util::sync::CancellationToken;
+use toolway_bridge::RawJson;
+
+use crate::engine::EngineTurn;
+use crate::generation::{FrontGate, McpTarget};
+use crate::hooks::{HookFacts, McpServerUse};
+use crate::policy::{Gate, ToolUse, Verdict};
+
+/// Asks on behalf of one run.
+pub(super) struct Asked {
+    gate: Gate,
+    facts: HookFacts,
+    /// Servers that need no rule: who started the agent gave them.
+    explicit: Vec<String>,
+    cancel: CancellationToken,
+}
+
+impl Asked {
+    pub(super) fn new(gate: &Gate, turn: &EngineTurn, roots: &[std::path::PathBuf]) -> Self {
+        let is_explicit = |source: &str| matches!(source, "inline" | "per-send" | "custom" | "direct");
+        let reports = turn.servers.reports();
+        let explicit = reports.into_iter().filter(|one| is_explicit(&one.source) && one.state != "shadowed");
+        Self {
+            gate: gate.clone(),
+            facts: HookFacts {
+                conversation_id: turn.agent.to_string(),
+                generation_id: turn.run.to_string(),
+                model: turn.model.id.clone(),
+                cwd: turn.cwd.clone(),
+                roots: roots.to_vec(),
+            },
+            explicit: explicit.map(|one| one.name).collect(),
+            cancel: turn.cancel.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asked").field("gate", &self.gate).finish_non_exhaustive()
+    }
+}
+
+impl FrontGate for Asked {
+    fn before(&self, target: McpTarget) -> Pin<Box<dyn Future<Output = Result<RawJson, String>> + Send + '_>> {
+        Box::pin(async move {
+            let explicit = self.explicit.contains(&target.server);
+            let server = McpServerUse { name: target.server, explicit, ..McpServerUse::default() };
+            let no_actions = |_: &RawJson| Vec::new();
+            let tool_use = ToolUse {
+                call_id: "",
+                tool: &target.tool,
+                server: Some(&server),
+                input: target.arguments,
+                actions: &no_actions,
+                facts: &self.facts,
+            };
+            match self.gate.before(&tool_use, &self.cancel).await {
+                Verdict::Go(input) => Ok(input),
+                Verdict::Refused(text) => Err(text),
+            }
+        })
+    }
+}
