@@ -16,7 +16,7 @@ pub(crate) use display::{
 pub(crate) use reports::{FactsShown, FindingShown, ManifestShown, ReportShown, SelfTestShown};
 pub(crate) use turn::{
     EntryAppended, ModelShown, ModelsShown, Notice, SetActive, SkillGiven, TurnAborted, TurnShown,
-    TurnStarted, TurnTold, level_name,
+    TurnStarted, TurnTold, WrappersShown, level_name,
 };
 
 /// The answer to `initialize`.

@@ -88,6 +88,7 @@ impl Connection {
             "turn/abort" => with(params, |params| self.abort_turn(&params)),
             "session/tell" => with(params, |params| self.tell_session(&params, id)),
             "models/list" => with(params, |params| self.list_models(&params, id)),
+            "wrappers/sync" => with(params, |params| self.sync_wrappers(params)),
             "skill/activate" => with(params, |params| self.activate_skill(params, id)),
             _ => Err(Fault::method(method)),
         }

@@ -14,7 +14,9 @@ use crate::json::RawJson;
 use crate::tool::{HostTool, Provenance};
 pub(crate) use display::{BeginDisplay, DisplayMode, DisplayOutcome, DisplayTool, EndDisplay, TakeReplay};
 pub(crate) use prompt::{AgentKey, NextPrompt, PromptSection, PromptSent, ResetCause, ResetPrompts, Section};
-pub(crate) use turn::{AbortTurn, ActivateSkill, SessionEvent, StartTurn, TellSession, TurnMode};
+pub(crate) use turn::{
+    AbortTurn, ActivateSkill, Moment, SessionEvent, StartTurn, SyncWrappers, TellSession, TurnMode,
+};
 
 /// The session that is there from the beginning.
 pub(crate) const MAIN: &str = "main";

@@ -105,6 +105,7 @@ impl Schema {
         self.method::<r::AbortTurn, a::TurnAborted>("turn/abort");
         self.method::<r::TellSession, a::Done>("session/tell");
         self.method::<r::Nothing, a::ModelsShown>("models/list");
+        self.method::<r::SyncWrappers, a::WrappersShown>("wrappers/sync");
         self.method::<r::ActivateSkill, a::SkillGiven>("skill/activate");
     }
 

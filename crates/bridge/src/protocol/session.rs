@@ -20,6 +20,7 @@ use super::settings_shown::shown;
 use crate::deadline::Deadlines;
 use crate::json::RawJson;
 use crate::registry::Bridge;
+use crate::replay::Wrappers;
 use crate::settings::{SettingChange, Settings};
 use crate::skills::{Skill, SkillList, Skills, skill_tool};
 use crate::snapshot::{Snapshot, SurfaceOptions};
@@ -44,6 +45,8 @@ pub(super) struct Session {
     /// One for each set of deadlines that runs were opened with.
     pub(super) bridges: Vec<Bridge>,
     pub(super) prompts: Prompts,
+    /// Made at the first question about them.
+    pub(super) wrappers: Option<Wrappers>,
 }
 
 /// Declared skills, with what the disk says of them: nothing, if it took too long.

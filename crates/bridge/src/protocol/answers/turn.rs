@@ -283,3 +283,19 @@ pub(crate) struct EntryAppended {
     #[schemars(with = "Value")]
     pub(crate) data: RawJson,
 }
+
+/// The answer to `wrappers/sync`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WrappersShown {
+    /// To be registered now.
+    pub(crate) register: Vec<String>,
+    /// Tools to be made active.
+    pub(crate) activate: Vec<String>,
+    /// Tools to be made inactive.
+    pub(crate) deactivate: Vec<String>,
+    /// All that are registered after that: the `wrappers` of turns.
+    pub(crate) wrappers: Vec<String>,
+    /// For the user.
+    pub(crate) warnings: Vec<String>,
+}

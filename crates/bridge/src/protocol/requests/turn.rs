@@ -108,3 +108,39 @@ pub(crate) struct ActivateSkill {
     #[schemars(with = "serde_json::Map<String, Value>")]
     pub(crate) arguments: RawJson,
 }
+
+/// `wrappers/sync`: which wrappers for cards the host is to have now.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct SyncWrappers {
+    /// Which session.
+    #[serde(default = "main_session")]
+    pub(crate) session: String,
+    /// When.
+    pub(crate) moment: Moment,
+    /// A model of the agent is selected.
+    #[serde(default = "super::yes")]
+    pub(crate) agent_model: bool,
+    /// The names of the host's active tools.
+    pub(crate) active: Vec<String>,
+    /// Names that belong to somebody else in the host.
+    #[serde(default)]
+    pub(crate) foreign: Vec<String>,
+    /// How the host shows things.
+    #[serde(default)]
+    pub(crate) display: DisplayMode,
+}
+
+/// When wrappers are looked after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Moment {
+    /// A session began, and nothing is registered.
+    SessionStart,
+    /// The agent is about to start on a prompt.
+    BeforeAgentStart,
+    /// Another model was selected.
+    ModelSelect,
+    /// A turn starts.
+    TurnStart,
+}

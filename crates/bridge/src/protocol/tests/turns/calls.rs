@@ -157,3 +157,21 @@ async fn a_host_that_has_the_skill_tool_itself_asks_for_the_skill() {
     let unknown = stage.ask("skill/activate", json!({"arguments": {"name": "../knots"}})).await;
     assert_eq!((&unknown["isError"], &unknown["details"]), (&json!(true), &Value::Null));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_host_is_told_which_wrappers_to_have() {
+    let mut stage = Stage::new().await;
+    let active = json!(["read", "bash", "edit", "write"]);
+    let at = |moment: &str, display: &str| json!({"moment": moment, "active": active, "display": display, "foreign": ["ls"]});
+    let plan = stage.ask("wrappers/sync", at("sessionStart", "tui")).await;
+    assert_eq!(plan["register"], json!(["read", "bash", "grep", "find", "edit", "write", "cursor"]));
+    assert_eq!(plan["activate"], json!(["grep", "find", "cursor"]));
+    assert_eq!(plan["warnings"].as_array().unwrap().len(), 1);
+    let later = stage.ask("wrappers/sync", at("turnStart", "tui")).await;
+    assert_eq!((&later["register"], &later["activate"]), (&json!([]), &plan["activate"]));
+    assert_eq!(later["wrappers"].as_array().unwrap().len(), 7);
+    stage.ask("session/open", json!({"session": "printed"})).await;
+    let mut params = at("sessionStart", "print");
+    params["session"] = json!("printed");
+    assert_eq!(stage.ask("wrappers/sync", params).await["register"], json!([]), "what prints has no cards");
+}
