@@ -17,6 +17,7 @@ mod inline;
 mod local;
 mod native;
 mod options;
+mod person;
 mod policy;
 mod port;
 mod redact;
@@ -52,6 +53,7 @@ pub use options::{
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
     SubagentServers, TOOL_NAMES, Trust, cloud_servers, offers, offers_mcp,
 };
+pub use person::{AskHost, Person, Question};
 pub use policy::{
     Action, After, Answer, ApprovalRequest, Approver, Decision, Gate, GateOptions, PermissionMode,
     PermissionRules, Rule, ToolUse, Verdict,
@@ -69,6 +71,6 @@ pub use store::{
     RunRecord, Store, StoreChoice, Writes, memory_store,
 };
 pub use tools::{
-    Arguments, AskHost, Capabilities, Capability, Question, Tool, ToolContext, ToolImage, ToolOutput,
-    ToolRegistry, ToolSession, ToolSetup,
+    Arguments, Capabilities, Capability, Tool, ToolContext, ToolImage, ToolOutput, ToolRegistry, ToolSession,
+    ToolSetup,
 };

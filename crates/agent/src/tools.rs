@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 pub use arguments::Arguments;
 pub use capability::{Capabilities, Capability};
-pub use context::{AskHost, Question, ToolContext, ToolSession};
+pub use context::{ToolContext, ToolSession};
 pub use output::{ToolImage, ToolOutput};
 pub use registry::ToolRegistry;
 pub use setup::ToolSetup;

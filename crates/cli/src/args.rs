@@ -1,6 +1,7 @@
 //! Owns the command line as the user types it. Values stay text here: `compose` gives them their meaning, with the
 //! environment beneath them.
 
+mod agent;
 mod bridge;
 mod config;
 mod doctor;
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use agent::{
+    AgentArgs, AgentCommand, KeptArgs, OfferArgs, OneArgs, ResumeArgs, RunArgs, RuntimeArgs, SendArgs,
+};
 pub(crate) use bridge::BridgeArgs;
 pub(crate) use config::{CheckArgs, ConfigArgs, ConfigCommand, PathArgs, ShowConfigArgs, TrustArgs};
 pub(crate) use doctor::DoctorArgs;
@@ -50,6 +54,8 @@ pub(crate) enum Command {
     Daemon(DaemonArgs),
     /// Offer the tools of a host application to the agent that it drives; the host speaks at stdin and stdout.
     Bridge(BridgeArgs),
+    /// Send prompts to agents that have these servers, and look at what they did.
+    Agent(AgentArgs),
     /// List, read, search and remove saved results.
     Saved(SavedArgs),
     /// Show every configured server and its state, also those that are not started, and why.

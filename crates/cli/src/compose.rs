@@ -1,6 +1,7 @@
 //! Owns the meaning of what the user typed: arguments over `TOOLWAY_*` over older variables over defaults, checked,
 //! as plain configurations. The only place that reads the environment.
 
+pub(crate) mod agent;
 pub(crate) mod bridge;
 mod common;
 mod expand;

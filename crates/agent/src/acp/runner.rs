@@ -319,10 +319,12 @@ impl Runner<'_> {
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled(), if is_open => end = Some(Why::Cancelled),
-                () = until(patience) => match is_open {
-                    true => end = Some(Why::Limit(self.time_limit())),
-                    false => return Came::Late,
-                },
+                () = until(patience) => {
+                    if !is_open {
+                        return Came::Late;
+                    }
+                    end = Some(Why::Limit(self.time_limit()));
+                }
                 work = open.desk.next(has_room) => match work {
                     Work::Served(served) => {
                         live.peer.reply(&served.id, served.outcome);
@@ -420,10 +422,9 @@ impl Runner<'_> {
         let stop = match (why, came) {
             (Some(Why::Sink(error)), _) if is_alive => return Err(Broken::Refused(error)),
             (Some(Why::Sink(error)), _) => return Err(Broken::Dead(error)),
-            (Some(Why::Cancelled), _) => TurnStop::Cancelled,
             (Some(Why::Limit(limit)), _) => TurnStop::Limit(limit),
             (None, Came::Dead(what)) => return Err(live.dead(&format!("{what}, in the middle of a prompt"))),
-            (None, Came::Late) => TurnStop::Cancelled,
+            (Some(Why::Cancelled), _) | (None, Came::Late) => TurnStop::Cancelled,
             (None, Came::Answer(Err(error))) => {
                 let error = match live.refusal("failed to answer", &error) {
                     AgentError::Runtime { message } => AgentError::Model { message },

@@ -92,12 +92,12 @@ impl Setup {
             self.local.sandbox.enabled,
             self.local.auto_review,
             has_allow_list,
-            false,
+            self.local.person.approver.is_some(),
         );
         let gate = Gate::new(GateOptions {
             mode,
             rules,
-            approver: None,
+            approver: self.local.person.approver.clone(),
             hooks,
             environment: self.machine.environment().clone(),
             cwd: self.machine.cwd().to_owned(),
@@ -152,7 +152,7 @@ impl Setup {
         tools.shell = self.machine.var("SHELL").map(PathBuf::from);
         tools.sandbox = sandbox;
         tools.supervise = self.helper();
-        let session = Arc::new(ToolSession::new(tools, None));
+        let session = Arc::new(ToolSession::new(tools, self.local.person.host.clone()));
         let variables = &self.machine.environment().vars;
         let access = ServiceAccess {
             api_key: self.options.api_key.clone(),

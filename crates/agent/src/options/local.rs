@@ -9,6 +9,7 @@ use toolway_secret::Secret;
 
 use crate::custom_tools::CustomTool;
 use crate::inline::DirectServer;
+use crate::person::Person;
 use crate::store::StoreChoice;
 
 /// An agent on this machine.
@@ -28,6 +29,8 @@ pub struct LocalOptions {
     pub auto_review: bool,
     /// Which calls are allowed or denied, as rules: `Shell(git status)`, `Mcp(github:*)`.
     pub permissions: PermissionOptions,
+    /// Who is asked for permission, and who answers the model's questions.
+    pub person: Person,
     /// Functions of this program, as tools of the server `custom-user-tools`.
     pub custom_tools: Vec<CustomTool>,
     /// Loopback servers of this program, whose tools keep their own names.

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::arguments::fault;
-use super::{Arguments, Capability, Question, Tool, ToolContext, ToolOutput};
+use super::{Arguments, Capability, Tool, ToolContext, ToolOutput};
 use crate::engine::BoxFuture;
+use crate::person::Question;
 use crate::policy::Action;
 
 const ARGUMENTS: [&str; 3] = ["question", "options", "several"];
@@ -92,7 +93,8 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::tools::{AskHost, ToolSession, ToolSetup};
+    use crate::person::AskHost;
+    use crate::tools::{ToolSession, ToolSetup};
 
     /// Answers with what it was asked, never, or not at all.
     struct Host(Option<Result<(), String>>);

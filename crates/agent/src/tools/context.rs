@@ -15,7 +15,8 @@ use super::paths::{Place, Roots};
 use super::setup::ToolSetup;
 use super::shells::{Listener, Shells};
 use super::todos::Todos;
-use crate::engine::{BoxFuture, RunSink};
+use crate::engine::RunSink;
+use crate::person::AskHost;
 use crate::policy::Action;
 
 /// Whether a file may be seen at all: the deny rules of the permissions. Search tools pass over what may not.
@@ -157,25 +158,4 @@ impl ToolContext {
         }
         Ok(place)
     }
-}
-
-/// Whoever can be asked: a terminal, a host. Implemented by the surface that an agent is driven from.
-pub trait AskHost: Send + Sync + 'static {
-    /// Asks and waits. The error says why there is no answer.
-    fn ask<'a>(
-        &'a self,
-        question: Question,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Vec<String>, String>>;
-}
-
-/// A question for the user.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
-    /// The question.
-    pub text: String,
-    /// Answers to choose from. None: whatever the user writes.
-    pub options: Vec<String>,
-    /// More than one may be chosen.
-    pub several: bool,
 }

@@ -131,7 +131,7 @@ async fn a_closed_engine_ends_what_runs() -> Result<()> {
         engine.close().await;
     };
     let mut turn = rig.turn("go", &servers);
-    turn.limits.time = Some(Duration::from_secs(60));
+    turn.limits.time = Some(Duration::from_mins(1));
     let (end, ()) = tokio::join!(engine.run(turn, sink.clone()), closing);
     ensure!(matches!(&end, Ok(end) if end.stop == TurnStop::Cancelled), "{end:?}");
     ensure!(rig.is_gone()?);
