@@ -6,6 +6,7 @@ mod fit;
 mod made;
 mod task;
 mod told;
+mod waits;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use toolway_bridge::RawJson;
 
 use self::made::{resolver, system};
 use self::told::{cut_off, panicked};
+use self::waits::{next_event, stopped, until};
 use super::context::Window;
 use super::conversation::Conversation;
 use super::model::{Model, ModelEvent, ModelRequest, ModelStream, ToolSpec, UserPart};
@@ -378,30 +380,5 @@ impl Driver {
                 Some(if error.is_cancelled() { cut_off(id) } else { panicked(id) })
             }
         }
-    }
-}
-
-/// Ends when the run is to end, and says why.
-async fn stopped(cancel: &CancellationToken, deadline: Option<Instant>) -> TurnStop {
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => TurnStop::Cancelled,
-        () = until(deadline) => TurnStop::Limit(
-            "the run has reached its limit of time: raise `limits.time` to let it go on".to_owned(),
-        ),
-    }
-}
-
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next_event(stream: &mut Option<Box<dyn ModelStream>>) -> Option<Result<ModelEvent, AgentError>> {
-    match stream {
-        Some(stream) => stream.next().await,
-        None => std::future::pending().await,
     }
 }
