@@ -150,7 +150,7 @@ mod tests {
             tool: tool.to_owned(),
             title: "Agent MCP".to_owned(),
             summary: "db: query".to_owned(),
-            args: RawJson::new(args).unwrap(),
+            args: RawJson::new(args.to_owned()).unwrap(),
             content: vec![CardBlock::Text { text: text.to_owned() }],
             details,
             is_error: false,
