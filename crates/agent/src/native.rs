@@ -165,11 +165,7 @@ impl Engine for NativeEngine {
         names
     }
 
-    fn run<'a>(
-        &'a self,
-        turn: EngineTurn,
-        sink: Arc<dyn RunSink>,
-    ) -> BoxFuture<'a, Result<TurnEnd, AgentError>> {
+    fn run(&self, turn: EngineTurn, sink: Arc<dyn RunSink>) -> BoxFuture<'_, Result<TurnEnd, AgentError>> {
         Box::pin(self.execute(turn, sink))
     }
 

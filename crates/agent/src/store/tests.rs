@@ -308,7 +308,7 @@ fn nobody_else_may_read_the_files() {
         writes.checkpoint = Some(Bytes::from_static(b"talk"));
         store.append(&run.id, &writes).unwrap();
         store.digest_key().unwrap();
-        let place = std::path::PathBuf::from(store.place());
+        let place = PathBuf::from(store.place());
         let mut folders = vec![if place.is_dir() { place } else { place.parent().unwrap().to_owned() }];
         let mut files = 0;
         while let Some(folder) = folders.pop().filter(|folder| folder.is_dir()) {

@@ -45,7 +45,7 @@ impl Conversation {
         for (message, mark) in self.messages.iter().zip(&mut self.marks) {
             if mark.json.is_none() {
                 let written = WrittenMessage { origin: mark.origin, message };
-                mark.json = Some(serde_json::to_vec(&written).map_err(unwritable)?.into());
+                mark.json = Some(serde_json::to_vec(&written).map_err(|error| unwritable(&error))?.into());
             }
         }
         let texts = || self.marks.iter().filter_map(|mark| mark.json.as_ref());
@@ -61,14 +61,14 @@ impl Conversation {
             out.extend_from_slice(text);
         }
         out.extend_from_slice(br#"],"results":"#);
-        serde_json::to_writer(&mut out, &self.pending).map_err(unwritable)?;
+        serde_json::to_writer(&mut out, &self.pending).map_err(|error| unwritable(&error))?;
         out.push(b'}');
         Ok(Checkpoint(out.into()))
     }
 
     /// A conversation that was kept.
     pub(crate) fn restore(kept: &Checkpoint) -> Result<Self, AgentError> {
-        let head: Head = serde_json::from_slice(&kept.0).map_err(unreadable)?;
+        let head: Head = serde_json::from_slice(&kept.0).map_err(|error| unreadable(&error))?;
         if head.version > VERSION {
             let message = format!(
                 "the conversation was written by a newer version (form {}, this one reads up to {VERSION}): update \
@@ -77,7 +77,7 @@ impl Conversation {
             );
             return Err(AgentError::Store { message });
         }
-        let kept: Kept = serde_json::from_slice(&kept.0).map_err(unreadable)?;
+        let kept: Kept = serde_json::from_slice(&kept.0).map_err(|error| unreadable(&error))?;
         let mut conversation = Self { pending: kept.results, ..Self::default() };
         if let Some(ratio) = kept.ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0) {
             conversation.ratio = ratio;
@@ -97,11 +97,11 @@ impl Conversation {
     }
 }
 
-fn unwritable(error: serde_json::Error) -> AgentError {
+fn unwritable(error: &serde_json::Error) -> AgentError {
     AgentError::Runtime { message: format!("the conversation cannot be written: {error}") }
 }
 
-fn unreadable(error: serde_json::Error) -> AgentError {
+fn unreadable(error: &serde_json::Error) -> AgentError {
     let message = format!(
         "the kept conversation cannot be read ({error}): its file was changed or is damaged; begin a new agent, or put \
          back a copy of the store"

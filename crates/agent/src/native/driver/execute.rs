@@ -118,21 +118,22 @@ async fn server(work: &Work, tool: &McpTool, call: PlannedCall, cancel: &Cancell
         Verdict::Go(input) => input,
         Verdict::Refused(text) => return failed(call.id, &text),
     };
-    let asked = if input == target.arguments { asked } else { changed(asked, &target, &input) };
+    let asked = if input == target.arguments { asked } else { changed(&asked, &target, &input) };
     let result = ask(work, &call.id, asked, cancel).await;
     let after = gate.after(&tool_use, &input, &result.content, begun.elapsed(), cancel).await;
     of_server(call.id, &result, Some(after))
 }
 
 /// The call with the arguments that a hook put in the place of the model's.
-fn changed<'a>(asked: McpCall<'a>, target: &McpTarget, input: &RawJson) -> McpCall<'a> {
-    if asked.exposed != CALL_TOOL {
-        return McpCall { arguments: input.clone(), ..asked };
+fn changed<'a>(asked: &McpCall<'a>, target: &McpTarget, input: &RawJson) -> McpCall<'a> {
+    let exposed = asked.exposed;
+    if exposed != CALL_TOOL {
+        return McpCall { exposed, arguments: input.clone() };
     }
     let text = |text: &str| serde_json::Value::String(text.to_owned()).to_string();
     let (server, name) = (text(&target.server), text(&target.tool));
     let json = format!(r#"{{"name":{name},"server":{server},"arguments":{}}}"#, input.text());
-    McpCall { arguments: RawJson::new(json.into_bytes()).unwrap_or_else(|_| input.clone()), ..asked }
+    McpCall { exposed, arguments: RawJson::new(json.into_bytes()).unwrap_or_else(|_| input.clone()) }
 }
 
 /// Calls a server's tool and tells of its progress meanwhile.
