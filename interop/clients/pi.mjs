@@ -1,6 +1,7 @@
 // Drives pi over its RPC mode: prompts one after the other, then the end of stdin. Prints what came of it as JSON.
 // node pi.mjs FILE, where FILE has: model, the command of a scripted model, which prints its address; command, cwd, env;
-// prompts, for each what is said, and whether it starts a run.
+// prompts, for each what is said, whether it starts a run, and the kind of event at which that is aborted, if it is; or
+// another command.
 
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -11,9 +12,10 @@ const scripted = spawn(model[0], model.slice(1), { stdio: ["pipe", "pipe", "inhe
 const address = await new Promise((resolve) => scripted.stdout.once("data", (line) => resolve(String(line).trim())));
 const [program, ...words] = command;
 const pi = spawn(program, words, { cwd, env: { ...env, OPENAI_BASE_URL: `${address}/v1` }, stdio: ["pipe", "pipe", "pipe"] });
-const came = { notices: [], messages: [], errors: [], stderr: "", code: null };
+const came = { notices: [], answers: [], messages: [], errors: [], stderr: "", code: null };
 const waiting = new Map();
 let settled = () => {};
+let abortAt;
 
 pi.stderr.on("data", (chunk) => {
 	came.stderr = (came.stderr + chunk).slice(-20000);
@@ -23,7 +25,13 @@ function take(record) {
 	if (record.type === "response") {
 		waiting.get(record.id)?.(record);
 		waiting.delete(record.id);
-	} else if (record.type === "agent_settled") settled();
+		return;
+	}
+	if (abortAt !== undefined && record.type === abortAt) {
+		abortAt = undefined;
+		pi.stdin.write(`${JSON.stringify({ type: "abort" })}\n`);
+	}
+	if (record.type === "agent_settled") settled();
 	else if (record.type === "message_end") came.messages.push(record.message);
 	else if (record.type === "extension_error") came.errors.push(record.error);
 	else if (record.type === "extension_ui_request" && record.method === "notify") {
@@ -54,7 +62,12 @@ const ended = new Promise((resolve) => {
 });
 const work = (async () => {
 	let number = 0;
-	for (const { message, run } of prompts) {
+	for (const { message, run, abort, command } of prompts) {
+		if (command) {
+			came.answers.push(await ask(`command-${++number}`, command, {}));
+			continue;
+		}
+		abortAt = abort;
 		const over = new Promise((resolve) => {
 			settled = resolve;
 		});

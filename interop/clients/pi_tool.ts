@@ -9,7 +9,11 @@ export default function (pi: ExtensionAPI) {
 		description: "Today's weather of a city.",
 		promptGuidelines: ["Use weather for weather alone."],
 		parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
-		async execute(_id, params: any) {
+		async execute(_id, params: any, signal) {
+			// A slow city: until it is given up.
+			if (params.city === "Slow") {
+				await new Promise((_, reject) => signal?.addEventListener("abort", () => reject(new Error("given up"))));
+			}
 			return { content: [{ type: "text", text: `4 degrees, snow in ${params.city}` }], details: undefined };
 		},
 	});

@@ -104,7 +104,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     let peers = peers::install(workspace)?;
     println!("interop: peers ready after {} s", started.elapsed().as_secs());
     let scratch = tempfile::Builder::new().prefix("toolway-interop-").tempdir()?;
-    let stage = Stage { root: workspace.root().to_path_buf(), scratch, front, programs: workspace.programs(), peers };
+    let stage =
+        Stage { root: workspace.root().to_path_buf(), scratch, front, programs: workspace.programs(), peers };
     let (cases, left_out) = cases::all(&stage.peers);
     let cases: Vec<Case> = cases.into_iter().filter(|case| options.selects(*case)).collect();
     let outcomes = perform(&stage, &cases)?;

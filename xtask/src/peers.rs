@@ -62,14 +62,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<Peers> {
             scope.spawn(|| pip(workspace, "mcp1")),
             scope.spawn(|| pip(workspace, "mcp2")),
         );
-        (
-            joined(jobs.0),
-            joined(jobs.1),
-            joined(jobs.2),
-            joined(jobs.3),
-            joined(jobs.4),
-            joined(jobs.5),
-        )
+        (joined(jobs.0), joined(jobs.1), joined(jobs.2), joined(jobs.3), joined(jobs.4), joined(jobs.5))
     });
     let mut missing = Vec::new();
     let node = keep(node, "npm peers (TypeScript SDKs, servers)", &mut missing);

@@ -1,6 +1,7 @@
 //! A real host whose model is an agent of Toolway's: pi with its extension, and a scripted model behind the native
 //! runtime, where there is no network but the loopback. In one session the model calls a tool of pi, a configured MCP
-//! server's with a large result, one of the agent's own, and a skill; pi's log and the debug command tell the truth.
+//! server's with a large result, one of the agent's own, and a skill; the user stops a tool and goes on; pi's log and the
+//! debug command tell the truth.
 
 use std::fs;
 use std::path::Path;
@@ -14,6 +15,8 @@ use crate::peers::Peers;
 use crate::process::Step;
 
 const CLI: &str = "@earendil-works/pi-coding-agent/dist/bundle/cli.js";
+/// What the slow city says when the user stops it.
+const GIVEN_UP: &str = "given up";
 /// Characters of the large result.
 const LARGE: usize = 200_000;
 
@@ -96,6 +99,8 @@ fn prepare(stage: &Stage, folder: &Path, node: &Path) -> Result<std::path::PathB
         "env": environment,
         "prompts": [
             {"message": "Please go through them.", "run": true},
+            {"message": "Now the slow city.", "run": true, "abort": "tool_execution_start"},
+            {"message": "Are you still there?", "run": true},
             {"message": "/cursor-tools", "run": false},
         ],
     });
@@ -119,6 +124,7 @@ fn log(came: &Value) -> Result<Vec<String>> {
         ("cursor", "cursor-replay-", "item 0 of the stock"),
         ("read", "cursor-replay-", "the note of the project"),
         ("cursor_activate_skill", "cursor-pi-bridge-run-", "Over, then under."),
+        ("weather", "cursor-pi-bridge-run-", GIVEN_UP),
     ];
     let seen: Vec<&str> = calls.iter().filter_map(|call| call["name"].as_str()).collect();
     if seen != wanted.map(|(name, ..)| name) {
@@ -135,14 +141,15 @@ fn log(came: &Value) -> Result<Vec<String>> {
             problems.push(format!("{name} has {} results", results.len()));
             continue;
         };
-        if !result.contains(text) || !result.contains("\"isError\":false") || result.len() > LARGE / 2 {
+        let is_error = format!("\"isError\":{}", text == GIVEN_UP);
+        if !result.contains(text) || !result.contains(&is_error) || result.len() > LARGE / 2 {
             let shown: String = result.chars().take(500).collect();
             problems.push(format!("the result of {name} is {shown}"));
         }
     }
-    let last = blocks.last().map_or(&Value::Null, |block| &block["text"]);
-    if last != "All four were there." {
-        problems.push(format!("the last words are {last}"));
+    let said: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    if said != ["First the weather.", "All four were there.", "I am."] {
+        problems.push(format!("the log has the words {said:?}"));
     }
     Ok(problems)
 }
@@ -169,7 +176,8 @@ fn report(came: &Value) -> Vec<String> {
         "bash",
     ];
     let missing = wanted.iter().filter(|part| !report.contains(**part));
-    let mut problems: Vec<String> = missing.map(|part| format!("the report lacks {part:?}:\n{report}")).collect();
+    let mut problems: Vec<String> =
+        missing.map(|part| format!("the report lacks {part:?}:\n{report}")).collect();
     if report.contains("127.0.0.1") {
         problems.push(format!("the report has an address:\n{report}"));
     }
