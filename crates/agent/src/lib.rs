@@ -74,3 +74,8 @@ pub use tools::{
     Arguments, Capabilities, Capability, Tool, ToolContext, ToolImage, ToolOutput, ToolRegistry, ToolSession,
     ToolSetup,
 };
+
+// What options and events are made of.
+pub use toolway_bridge::RawJson;
+pub use toolway_config::SettingSource;
+pub use toolway_secret::Secret;
