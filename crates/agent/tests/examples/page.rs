@@ -77,7 +77,8 @@ fn json_on_the_page_is_understood() -> Result<()> {
     for block in blocks("docs/sdk.md")? {
         let Some(kind) = block.kind.strip_prefix("json") else { continue };
         let dir = tempfile::tempdir()?;
-        let machine = Machine::new(vec![("HOME".into(), dir.path().into())], dir.path().to_owned());
+        let variables = vec![("HOME".into(), dir.path().into()), ("GITHUB_TOKEN".into(), "abc".into())];
+        let machine = Machine::new(variables, dir.path().to_owned());
         match kind.trim() {
             "file" => file(dir.path(), &block.text, &machine)?,
             "options" => drop(AgentOptions::from_json(&block.text, machine)?),

@@ -87,7 +87,8 @@ impl Rig {
     pub(crate) fn outcome(&self, example: &str, arguments: &[&str]) -> Result<(bool, String, String)> {
         let mut command = Command::new(binary(example)?);
         command.args(arguments).current_dir(self.path("project")).env_clear();
-        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.path("home"));
+        let home = self.path("home");
+        command.env("PATH", format!("{}:/usr/bin:/bin", home.display())).env("HOME", home);
         command.env("OPENAI_BASE_URL", self.model.base_url()).env("OPENAI_API_KEY", "key");
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
