@@ -22,9 +22,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     options.mcp_servers = McpServers::new().with("files", McpServer::command(server).required());
     options.place = LocalOptions { engine: EngineChoice::Acp(acp), ..LocalOptions::default() }.into();
     let state = Agent::prompt(prompt, options).await?;
-    match state.error {
-        Some(fault) => return Err(fault.message.into()),
-        None => println!("{}", state.result.unwrap_or_default()),
-    }
+    println!("{}", state.into_result()?);
     Ok(())
 }

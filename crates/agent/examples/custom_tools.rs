@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     options.model = Some(model.into());
     options.place = LocalOptions { custom_tools: vec![price], ..LocalOptions::default() }.into();
     let state = Agent::prompt(prompt, options).await?;
-    println!("{}", state.result.unwrap_or_default());
+    println!("{}", state.into_result()?);
     Ok(())
 }
 

@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             println!("{}: {shown} bytes went to the model", call.name);
         }
     }
-    println!("{}", run.wait().await?.result.unwrap_or_default());
+    println!("{}", run.wait().await?.into_result()?);
     for entry in std::fs::read_dir(folder)? {
         println!("saved: {}", entry?.path().display());
     }

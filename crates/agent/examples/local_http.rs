@@ -16,9 +16,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     options.model = Some(model.into());
     options.mcp_servers = McpServers::new().with("tickets", tickets);
     let state = Agent::prompt(prompt, options).await?;
-    match state.error {
-        Some(fault) => return Err(fault.message.into()),
-        None => println!("{}", state.result.unwrap_or_default()),
-    }
+    println!("{}", state.into_result()?);
     Ok(())
 }

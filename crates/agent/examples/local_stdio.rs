@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use toolway_agent::{
     Agent, AgentOptions, AssistantBlock, EventKind, Machine, McpServer, McpServers, SendOptions,
-    ToolCallStatus,
 };
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -44,9 +43,7 @@ fn show(event: &EventKind) {
                 println!("server {}: {}, {} tools", server.name, server.state, server.tools);
             }
         }
-        EventKind::ToolCall(call) if call.status != ToolCallStatus::Running => {
-            println!("called {}: {:?}", call.name, call.status);
-        }
+        EventKind::ToolCall(call) => println!("{}: {:?}", call.name, call.status),
         EventKind::Assistant { content } => {
             for block in content {
                 if let AssistantBlock::Text(text) = block {
@@ -54,6 +51,7 @@ fn show(event: &EventKind) {
                 }
             }
         }
+        EventKind::Status { status, message: Some(why) } => println!("{status:?}: {why}"),
         _ => {}
     }
 }

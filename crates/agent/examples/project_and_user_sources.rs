@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    println!("{}", run.wait().await?.result.unwrap_or_default());
+    println!("{}", run.wait().await?.into_result()?);
     agent.dispose().await;
     Ok(())
 }

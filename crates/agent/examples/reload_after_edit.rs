@@ -37,6 +37,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn tell(run: &Run) -> Result<(), Box<dyn Error>> {
-    println!("{}", run.wait().await?.result.unwrap_or_default());
+    println!("{}", run.wait().await?.into_result()?);
     Ok(())
 }

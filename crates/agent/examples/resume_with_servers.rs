@@ -44,6 +44,6 @@ async fn tell(run: &Run) -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    println!("{}", run.wait().await?.result.unwrap_or_default());
+    println!("{}", run.wait().await?.into_result()?);
     Ok(())
 }
