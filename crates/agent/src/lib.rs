@@ -39,6 +39,7 @@
 mod acp;
 mod agent;
 mod begin;
+mod boxed;
 mod catalogue;
 mod compose;
 mod context;

@@ -20,7 +20,7 @@ fn setup(servers: Option<Vec<SubagentServers>>) -> Setup {
     Setup { custom: vec![echo], agents: BTreeMap::from([("reader".to_owned(), reader)]), ..Setup::default() }
 }
 
-fn task(prompt: &str) -> super::rig::Reply {
+fn task(prompt: &str) -> rig::Reply {
     answer(vec![call("t", "task", json!({"agent": "reader", "prompt": prompt, "description": "it reads"}))])
 }
 
