@@ -40,7 +40,8 @@ fn show(event: &EventKind) {
     match event {
         EventKind::System(init) => {
             for server in &init.mcp_servers {
-                println!("server {}: {}, {} tools", server.name, server.state, server.tools);
+                let reason = server.reason.as_deref().unwrap_or_default();
+                println!("server {}: {}, {} tools {reason}", server.name, server.state, server.tools);
             }
         }
         EventKind::ToolCall(call) => println!("{}: {:?}", call.name, call.status),

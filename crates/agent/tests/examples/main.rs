@@ -53,7 +53,7 @@ fn a_local_server_over_stdio() -> Result<()> {
     let rig = Rig::new(&calls("files__echo", &json!({}), "said", "It said so."))?;
     let server = rig.server(ECHO)?;
     let out = rig.run("local_stdio", &["openai::m", &server, "go"])?;
-    let lines: Vec<&str> = out.lines().collect();
+    let lines: Vec<&str> = out.lines().map(str::trim_end).collect();
     ensure!(
         lines == ["server files: connected, 1 tools", "mcp: Running", "mcp: Completed", "It said so."],
         "{out}"
@@ -183,6 +183,10 @@ fn examples_say_how_they_are_used_and_what_went_wrong() -> Result<()> {
         let (ok, _, err) = rig.outcome(&example, &[])?;
         ensure!(!ok && err.contains(&format!("{example} ")), "{example}: {err}");
     }
+    let rig = Rig::new(&json!({"otherwise": {"text": "Without it, then."}}))?;
+    let out = rig.run("local_stdio", &["openai::m", "no-such-program-here", "go"])?;
+    ensure!(out.contains("files: failed") && out.contains("no-such-program-here; searched"), "{out}");
+    ensure!(out.ends_with("Without it, then.\n"), "{out}");
     let rig = Rig::new(&json!({"replies": [{"status": 401, "error": "bad key"}]}))?;
     let (ok, out, err) = rig.outcome("local_stdio", &["openai::m", &rig.server(ECHO)?, "go"])?;
     ensure!(ok && out.contains("Error: ") && out.contains("bad key"), "{out}{err}");
