@@ -147,6 +147,10 @@ impl Runner<'_> {
         for told in telling.finish(why, Instant::now()) {
             self.pass_on(told).await.map_err(Broken::Refused)?;
         }
+        let is_answered = matches!(came, Came::Answer(Ok(_))) && ending.is_none();
+        if let Some(text) = is_answered.then(|| self.ignored(live)).flatten() {
+            self.tell("servers", text).await?;
+        }
         self.conclude(live, &telling, came, ending.map(|(why, _)| why)).await
     }
 
