@@ -14,8 +14,8 @@ use toolway_agent::{
     McpServers, ModelChoice, Place, RunStatus, SendOptions, StoreChoice, ToolCallStatus,
 };
 use toolway_bridge::{
-    Bridge, BridgeConfig, CallId, CallSink, HostCall, HostResult, HostTool, HostTools, Profile, Provenance, RawJson,
-    Run, Snapshot, SurfaceOptions,
+    Bridge, BridgeConfig, CallId, CallSink, HostCall, HostResult, HostTool, HostTools, Profile, Provenance,
+    RawJson, Run, Snapshot, SurfaceOptions,
 };
 use toolway_secret::Secret;
 use toolway_testkit::{ModelScript, ModelServer};

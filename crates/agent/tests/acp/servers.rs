@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use toolway_agent::{
-    AcpOptions, Agent, AgentOptions, Engine as _, EngineChoice, EventKind, LocalOptions, Machine, McpServer, McpServers,
-    Place, RunStatus, SendOptions, StoreChoice, ToolCallStatus, TurnStop,
+    AcpOptions, Agent, AgentOptions, Engine as _, EngineChoice, EventKind, LocalOptions, Machine, McpServer,
+    McpServers, Place, RunStatus, SendOptions, StoreChoice, ToolCallStatus, TurnStop,
 };
 
 use crate::rig::{Recorder, Rig, script};
@@ -22,7 +22,8 @@ fn one(tool: &str, answer: &str) -> Result<McpServers> {
 
 #[tokio::test]
 async fn an_agent_that_ignores_its_servers_is_noticed_once_a_session() -> Result<()> {
-    let script = json!({"ignores_servers": true, "prompts": [{"do": [{"say": "one"}]}, {"do": [{"say": "two"}]}]});
+    let script =
+        json!({"ignores_servers": true, "prompts": [{"do": [{"say": "one"}]}, {"do": [{"say": "two"}]}]});
     let rig = Rig::new(&script)?.servers(one("echo", "text from one")?);
     let (engine, servers) = (rig.engine(), rig.generation().await?);
     let mut notes = Vec::new();
@@ -92,9 +93,10 @@ async fn a_cancel_in_the_middle_of_a_call_gives_it_up_and_keeps_the_agent() -> R
     let (end, ()) = tokio::join!(run, cut);
     assert_eq!(end?.stop, TurnStop::Cancelled);
     ensure!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
-    let ended = sink.events().into_iter().any(
-        |event| matches!(event, EventKind::ToolCall(call) if call.status == ToolCallStatus::Error),
-    );
+    let ended = sink
+        .events()
+        .into_iter()
+        .any(|event| matches!(event, EventKind::ToolCall(call) if call.status == ToolCallStatus::Error));
     ensure!(ended, "the call has an end: {:?}", sink.events());
     let end = engine.run(rig.turn("two", &servers), Arc::new(Recorder::default())).await?;
     assert_eq!(end.result.as_deref(), Some("back"));
@@ -105,7 +107,11 @@ async fn a_cancel_in_the_middle_of_a_call_gives_it_up_and_keeps_the_agent() -> R
 }
 
 /// An agent of the whole crate on the scripted program.
-fn agent(dir: &std::path::Path, script: &Value, change: impl FnOnce(&mut AgentOptions, &mut LocalOptions)) -> Result<Agent> {
+fn agent(
+    dir: &std::path::Path,
+    script: &Value,
+    change: impl FnOnce(&mut AgentOptions, &mut LocalOptions),
+) -> Result<Agent> {
     let work = dir.join("work");
     std::fs::create_dir_all(&work)?;
     let variables = vec![
@@ -116,11 +122,19 @@ fn agent(dir: &std::path::Path, script: &Value, change: impl FnOnce(&mut AgentOp
     let text = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
     let acp = AcpOptions {
         command: Some(text(toolway_testkit::toolway_acp_agent()?)),
-        args: vec!["--script".to_owned(), script.to_string(), "--journal".to_owned(), text(dir.join("journal"))],
+        args: vec![
+            "--script".to_owned(),
+            script.to_string(),
+            "--journal".to_owned(),
+            text(dir.join("journal")),
+        ],
         ..AcpOptions::default()
     };
-    let mut local =
-        LocalOptions { engine: EngineChoice::Acp(acp), store: StoreChoice::Memory, ..LocalOptions::default() };
+    let mut local = LocalOptions {
+        engine: EngineChoice::Acp(acp),
+        store: StoreChoice::Memory,
+        ..LocalOptions::default()
+    };
     change(&mut options, &mut local);
     options.place = Place::Local(Box::new(local));
     Ok(Agent::create(options)?)
@@ -151,7 +165,9 @@ async fn calls_after_a_cancelled_run_are_judged_for_their_own_run() -> Result<()
     })?;
     let run = agent.send("one", SendOptions::default()).await?;
     let waits = async {
-        while !journal(dir.path()).is_ok_and(|lines| lines.iter().any(|line| line["method"] == "session/prompt")) {
+        while !journal(dir.path())
+            .is_ok_and(|lines| lines.iter().any(|line| line["method"] == "session/prompt"))
+        {
             tokio::task::yield_now().await;
         }
     };
@@ -166,7 +182,8 @@ async fn calls_after_a_cancelled_run_are_judged_for_their_own_run() -> Result<()
     ensure!(called["result"].to_string().contains("from one"), "{called}");
     assert_eq!(lines.iter().filter(|line| line["event"] == "start").count(), 1, "the agent was kept");
     // The hook is told of the run that calls.
-    let seen = std::fs::read_to_string(dir.path().join("work/seen")).or_else(|_| std::fs::read_to_string(dir.path().join("work/.cursor/seen")))?;
+    let seen = std::fs::read_to_string(dir.path().join("work/seen"))
+        .or_else(|_| std::fs::read_to_string(dir.path().join("work/.cursor/seen")))?;
     let told: Value = serde_json::from_str(seen.lines().next().context("no hook ran")?)?;
     assert_eq!(told["generation_id"], second.id().to_string(), "{told}");
     agent.dispose().await;
@@ -187,7 +204,8 @@ async fn a_reload_in_the_middle_of_a_conversation_changes_the_servers_and_keeps_
             "tool {{\"name\":\"echo\",\"inputSchema\":{{\"type\":\"object\"}}}}\non tools/call/echo -> text {answer}"
         );
         let mut servers = json!({"mcpServers": {}});
-        servers["mcpServers"][name] = json!({"command": fake, "args": ["--script", script], "required": true});
+        servers["mcpServers"][name] =
+            json!({"command": fake, "args": ["--script", script], "required": true});
         std::fs::create_dir_all(dir.path().join("work/.cursor"))?;
         std::fs::create_dir_all(dir.path().join("work/.git"))?;
         Ok(std::fs::write(dir.path().join("work/.cursor/mcp.json"), servers.to_string())?)
@@ -204,8 +222,11 @@ async fn a_reload_in_the_middle_of_a_conversation_changes_the_servers_and_keeps_
     }
     agent.dispose().await;
     let lines = journal(dir.path())?;
-    let results: Vec<String> =
-        lines.iter().filter(|line| line["event"] == "called").map(|line| line["result"].to_string()).collect();
+    let results: Vec<String> = lines
+        .iter()
+        .filter(|line| line["event"] == "called")
+        .map(|line| line["result"].to_string())
+        .collect();
     ensure!(results[0].contains("the first file") && results[1].contains("the second file"), "{results:?}");
     let sessions: Vec<&Value> = lines
         .iter()
@@ -236,7 +257,9 @@ async fn fifty_agents_leave_nothing_behind() -> Result<()> {
         }
         for line in journal(dir.path())?.into_iter().filter(|line| line["event"] == "start") {
             let pid = u32::try_from(line["pid"].as_u64().context("no pid")?)?;
-            ensure!(toolway_testkit::wait_for_end(pid, Duration::from_secs(10))?, "{pid} of {number} is there");
+            // What is dropped ends in the background.
+            let waits = move || toolway_testkit::wait_for_end(pid, Duration::from_secs(10));
+            ensure!(tokio::task::spawn_blocking(waits).await??, "{pid} of {number} is there");
         }
         if number == 4 {
             files = toolway_testkit::open_files(mine).len();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
-use toolway_bridge::{AssistantBlock, Profile, SessionOptions, StopReason, ToolCall};
+use toolway_bridge::{AgentEvent, AssistantBlock, Profile, SessionOptions, StopReason, ToolCall};
 
 use super::rig::{BOTH, Rig, Runtime, Scene, Step, host, lock, soon};
 use super::talk::{Talk, nothing};
@@ -27,6 +27,28 @@ fn scene() -> Scene {
     Scene::default()
         .on("alpha", vec![host("pi__todo", json!({})), Step::Say("Done.")])
         .on("beta", vec![Step::Say("Still there.")])
+}
+
+/// A turn that the host gives up while the agent thinks.
+async fn aborted_in_the_middle(rig: &Rig, talk: &mut Talk, text: &str) -> Result<()> {
+    let abort = talk.request.abort.clone();
+    talk.user(text);
+    let begins = |event: &AgentEvent| matches!(event, AgentEvent::Text(text) if text.starts_with("I t"));
+    let cut = async {
+        let heard = async {
+            while !lock(&rig.seen.events).iter().any(begins) {
+                tokio::task::yield_now().await;
+            }
+        };
+        soon(heard).await?;
+        abort.cancel();
+        Ok::<_, anyhow::Error>(())
+    };
+    let (message, cut) = tokio::join!(talk.turn(), cut);
+    cut?;
+    anyhow::ensure!(matches!(message?.stop, StopReason::Aborted(_)), "it is given up");
+    talk.request.abort = tokio_util::sync::CancellationToken::new();
+    Ok(())
 }
 
 /// Nobody listens where the agent's server was.
@@ -92,23 +114,7 @@ async fn both_runtimes_cancelled_turns_end_the_call_and_keep_the_agent() -> Resu
         assert_eq!(rig.host.aborted().len(), 1);
 
         // The same while the agent thinks.
-        let abort = talk.request.abort.clone();
-        talk.user("gamma");
-        let turn = talk.turn();
-        let cut = async {
-            let heard = async {
-                while !lock(&rig.seen.events).iter().any(|event| matches!(event, toolway_bridge::AgentEvent::Text(text) if text.starts_with("I t"))) {
-                    tokio::task::yield_now().await;
-                }
-            };
-            soon(heard).await?;
-            abort.cancel();
-            Ok::<_, anyhow::Error>(())
-        };
-        let (message, cut) = tokio::join!(turn, cut);
-        cut?;
-        assert!(matches!(message?.stop, StopReason::Aborted(_)), "{runtime:?}");
-        talk.request.abort = tokio_util::sync::CancellationToken::new();
+        aborted_in_the_middle(&rig, &mut talk, "gamma").await?;
         let answer = talk.say("delta", nothing).await?;
         assert_eq!(answer.text, "Here.", "{runtime:?} {answer:?}");
         talk.session.shutdown("the end").await;
@@ -159,6 +165,26 @@ async fn both_runtimes_statement_33_a_nested_sessions_end_leaves_the_parents_cal
         assert!(rig.results()?.concat().contains("the child says: Still there."), "{runtime:?}");
         assert!(rig.host.aborted().is_empty());
         assert_eq!((rig.seen.made(), rig.seen.ended()), (2, 1));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn both_runtimes_an_agent_that_hangs_holds_neither_turn_nor_session() -> Result<()> {
+    for runtime in BOTH {
+        let scene =
+            Scene::default().on("alpha", vec![Step::Deaf]).on("beta", vec![Step::Say("Another one.")]);
+        let rig = Rig::new(runtime, &scene)?;
+        let mut talk = Talk::new(&rig, rig.open(|_| {})?);
+        aborted_in_the_middle(&rig, &mut talk, "alpha").await?;
+        // What does not stop within its time is replaced.
+        let begun = tokio::time::Instant::now();
+        let answer = talk.say("beta", nothing).await?;
+        assert_eq!(answer.text, "Another one.", "{runtime:?} {answer:?}");
+        soon(talk.session.shutdown("the end")).await?;
+        assert!(begun.elapsed() < Duration::from_secs(30), "{runtime:?} {:?}", begun.elapsed());
+        soon(rig.seen.all_ended(rig.seen.made())).await?;
+        rig.check_gone()?;
     }
     Ok(())
 }

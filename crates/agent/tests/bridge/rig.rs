@@ -53,6 +53,8 @@ pub(crate) enum Step {
     Edit(&'static str, &'static str, &'static str),
     /// A command of a program behind the protocol that has no end.
     Unfinished(&'static str),
+    /// It works on and on, and stops for nobody.
+    Deaf,
     /// It works on and on, and stops when it is cancelled.
     Hang,
 }
@@ -98,7 +100,9 @@ impl Scene {
                         let arguments = json!({"path": path, "oldText": old, "newText": new});
                         json!({"calls": [{"name": "edit", "arguments": arguments}]})
                     }
-                    Step::Hang | Step::Unfinished(_) => json!({"text": "I think", "stall": "middle"}),
+                    Step::Hang | Step::Deaf | Step::Unfinished(_) => {
+                        json!({"text": "I think", "stall": "middle"})
+                    }
                     Step::Say(_) => json!({}),
                 };
                 if let (Some(text), Some(reply)) = (said.take(), reply.as_object_mut()) {
@@ -147,6 +151,7 @@ impl Scene {
                         let begun = json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": command, "kind": "execute", "status": "in_progress", "rawInput": {"command": command}});
                         list.extend([json!({"update": begun}), json!({"await_cancel": true}), json!({"end": "cancelled"})]);
                     }
+                    Step::Deaf => list.extend([json!({"say": "I think"}), json!({"hang": true})]),
                     Step::Hang => list.extend([json!({"say": "I think"}), json!({"await_cancel": true}), json!({"end": "cancelled"})]),
                 }
             }
@@ -307,7 +312,6 @@ impl Agent for Watched {
 /// A bridge with an agent behind it.
 pub(crate) struct Rig {
     pub(crate) dir: tempfile::TempDir,
-    pub(crate) runtime: Runtime,
     pub(crate) host: Arc<Host>,
     pub(crate) seen: Arc<Seen>,
     pub(crate) coordinator: Coordinator<Port>,
@@ -359,7 +363,7 @@ impl Rig {
         let coordinator = Coordinator::new(Port(LocalPort::new(options), Arc::clone(&seen)));
         let host = Arc::new(Host::default());
         host.set(vec![tool("todo", "keeps a list"), tool("ask", "asks the user")]);
-        Ok(Self { dir, runtime, host, seen, coordinator, model })
+        Ok(Self { dir, host, seen, coordinator, model })
     }
 
     pub(crate) fn work(&self) -> PathBuf {
