@@ -156,6 +156,9 @@ impl Driver {
                 }
             }
             Effect::Checkpoint => {
+                if !self.work.is_subagent {
+                    self.turn.conversation.todos = Some(self.work.setup.session.todos());
+                }
                 let kept = match self.turn.conversation.checkpoint() {
                     Ok(checkpoint) => self.work.sink.checkpoint(checkpoint).await,
                     Err(error) => Err(error),
