@@ -257,6 +257,11 @@ impl Generation {
         }
     }
 
+    /// How many requests have come over the front so far: none, from an agent that does nothing with its servers.
+    pub fn front_visits(&self) -> u64 {
+        self.parts.iter().find(|part| !part.is_direct).map_or(0, |part| part.core.front_visits())
+    }
+
     /// Servers that agents behind a protocol are given as they are.
     pub fn direct(&self) -> &[DirectServer] {
         &self.direct

@@ -79,7 +79,7 @@ impl Toolset {
             } else {
                 Shown::Mcp { server: tool.server.to_string(), tool: tool.tool.clone() }
             };
-            let offered = Offered { together: tool.read_only, shown };
+            let offered = Offered { together: tool.side_by_side, shown };
             set.add(&mut offer, spec, Target::Mcp(tool.clone()), offered);
         }
         if let Some(spec) = saved.filter(|spec| !set.targets.contains_key(&spec.name)) {

@@ -118,6 +118,9 @@ pub struct AcpOptions {
     pub args: Vec<String>,
     /// Variables beside the safe base set.
     pub env: BTreeMap<String, Secret>,
+    /// The way to sign in that it is asked to take before its first session, by the id that it offers it under. None:
+    /// it is signed in, or signs in by itself.
+    pub authenticate: Option<String>,
 }
 
 /// The size of results.
