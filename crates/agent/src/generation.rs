@@ -113,7 +113,8 @@ pub struct McpTarget {
 /// Is asked before a tool is called over the front, where agents behind a protocol call. Implemented by their engine.
 pub trait FrontGate: fmt::Debug + Send + Sync {
     /// What is to be called. The arguments to call it with, or the text that the model gets as an error result.
-    fn before(&self, target: McpTarget) -> Pin<Box<dyn Future<Output = Result<RawJson, String>> + Send + '_>>;
+    fn before(&self, target: McpTarget)
+    -> Pin<Box<dyn Future<Output = Result<RawJson, String>> + Send + '_>>;
 }
 
 /// Where the servers of a generation are reached over HTTP, by who has the token: by agents behind a protocol.

@@ -48,7 +48,10 @@ impl fmt::Debug for Asked {
 }
 
 impl FrontGate for Asked {
-    fn before(&self, target: McpTarget) -> Pin<Box<dyn Future<Output = Result<RawJson, String>> + Send + '_>> {
+    fn before(
+        &self,
+        target: McpTarget,
+    ) -> Pin<Box<dyn Future<Output = Result<RawJson, String>> + Send + '_>> {
         Box::pin(async move {
             let explicit = self.explicit.contains(&target.server);
             let server = McpServerUse { name: target.server, explicit, ..McpServerUse::default() };

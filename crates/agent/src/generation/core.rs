@@ -13,7 +13,8 @@ use tokio_util::task::TaskTracker;
 use toolway_bridge::RawJson;
 use toolway_guard::Guard;
 use toolway_proxy::gateway::{
-    CallGate, Expose, GatewayConfig, GatewayHandle, HttpFront, HttpFrontConfig, Judgement, SessionOptions, Shared, Status,
+    CallGate, Expose, GatewayConfig, GatewayHandle, HttpFront, HttpFrontConfig, Judgement, SessionOptions,
+    Shared, Status,
 };
 use toolway_secret::Secret;
 
@@ -202,7 +203,9 @@ struct Asking(Weak<CoreShared>);
 impl CallGate for Asking {
     fn before(&self, tool: String, arguments: Bytes) -> Judgement<'_> {
         Box::pin(async move {
-            let Some(shared) = self.0.upgrade() else { return Err("the servers of this run have ended".to_owned()) };
+            let Some(shared) = self.0.upgrade() else {
+                return Err("the servers of this run have ended".to_owned());
+            };
             let gate = shared.gate.read().unwrap_or_else(PoisonError::into_inner).clone();
             let Some(gate) = gate else { return Ok(None) };
             let offer = shared.view.read().unwrap_or_else(PoisonError::into_inner).offer.clone();

@@ -6,9 +6,9 @@ use anyhow::Result;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolway_agent::{
-    AgentDefinition, CustomOutput, CustomTool, DirectServer, FrontGate, GuardOptions, InlineRecord, LocalOptions,
-    LocalSend, McpCall, McpServer, McpTarget, McpServers, RecordKey, SendOptions, SendPlace, ServerChange,
-    SubagentServers, ToolPair,
+    AgentDefinition, CustomOutput, CustomTool, DirectServer, FrontGate, GuardOptions, InlineRecord,
+    LocalOptions, LocalSend, McpCall, McpServer, McpServers, McpTarget, RecordKey, SendOptions, SendPlace,
+    ServerChange, SubagentServers, ToolPair,
 };
 use toolway_bridge::RawJson;
 use toolway_config::SettingSource::Project;
@@ -389,8 +389,10 @@ async fn statement_a44_what_a_gate_refuses_at_the_front_reaches_no_server() -> R
     let front = generation.front_through(Some(Arc::new(OnlyEcho))).await?;
     let front = front.ok_or_else(|| anyhow::anyhow!("no front"))?;
     let mut peer = bench.peer()?;
-    let client = McpServer::url(&front.url).header("Authorization", format!("Bearer {}", front.token.expose()));
-    let outside = bench.agent(&bench.options(McpServers::new().with("in", client), LocalOptions::default()))?;
+    let client =
+        McpServer::url(&front.url).header("Authorization", format!("Bearer {}", front.token.expose()));
+    let outside =
+        bench.agent(&bench.options(McpServers::new().with("in", client), LocalOptions::default()))?;
     let seen = run(&outside).await?;
     report(&seen, "in", "connected").await?;
     let of = |own: &str| {
