@@ -107,11 +107,7 @@ impl Engine for AcpEngine {
         Vec::new()
     }
 
-    fn run<'a>(
-        &'a self,
-        turn: EngineTurn,
-        sink: Arc<dyn RunSink>,
-    ) -> BoxFuture<'a, Result<TurnEnd, AgentError>> {
+    fn run(&self, turn: EngineTurn, sink: Arc<dyn RunSink>) -> BoxFuture<'_, Result<TurnEnd, AgentError>> {
         Box::pin(async move { self.execute(turn, &*sink).await })
     }
 

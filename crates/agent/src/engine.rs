@@ -1,23 +1,19 @@
 //! Owns the seam between an agent on this machine and what executes its prompts: a native turn loop, or an agent behind
 //! a protocol. It knows no store and no files.
 
-use std::future::Future;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+pub use crate::boxed::BoxFuture;
 use crate::error::AgentError;
 use crate::event::{Delta, EventKind, ToolCallEvent, Usage};
 use crate::generation::Generation;
 use crate::id::{AgentId, RunId};
 use crate::options::{Limits, Mode, ModelChoice, Prompt};
-
-/// A future that is not named.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Executes prompts for one agent, one at a time. It is made once for each handle, without I/O, and ended by
 /// [`Engine::close`].

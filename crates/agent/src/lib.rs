@@ -3,6 +3,7 @@
 mod acp;
 mod agent;
 mod begin;
+mod boxed;
 mod catalogue;
 mod compose;
 mod context;

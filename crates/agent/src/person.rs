@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::BoxFuture;
+use crate::boxed::BoxFuture;
 use crate::policy::Approver;
 
 /// Whoever can be asked: a terminal, a host. Implemented by the surface that an agent is driven from.

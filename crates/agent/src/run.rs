@@ -67,6 +67,8 @@ pub struct RunState {
     pub model: Option<String>,
     /// Tokens, once they are known.
     pub usage: Option<Usage>,
+    /// What they cost in US dollars, where the prices of all of them are known.
+    pub cost: Option<f64>,
     /// When it was sent.
     pub created_at: OffsetDateTime,
     /// How long it took, once it is over.

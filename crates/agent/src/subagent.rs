@@ -1,11 +1,9 @@
-//! Owns subagents as definitions: where they come from, what a model is told of them, and what is wrong with them. It runs
-//! none.
+//! Owns subagents as definitions: where they come from, and what a model is told of them. It runs none.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::context::SubagentFile;
-use crate::error::Fault;
-use crate::options::{AgentDefinition, SubagentServers};
+use crate::options::AgentDefinition;
 
 /// The subagent that is always there.
 pub(crate) const GENERAL: &str = "general";
@@ -107,48 +105,16 @@ impl Subagents {
     }
 }
 
-/// What is wrong with the subagents that a program gives. `servers` are the names of all that is configured.
-pub(crate) fn faults(given: &BTreeMap<String, AgentDefinition>, servers: &BTreeSet<String>) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    let mut fault = |name: &str, field: String, message: String| {
-        faults.push(Fault { subject: Some(name.to_owned()), field, message });
-    };
-    for (name, definition) in given {
-        let field = |member: &str| format!("agents.{name}.{member}");
-        if name.trim().is_empty() {
-            fault(name, "agents".to_owned(), "a subagent needs a name".to_owned());
-        }
-        if definition.description.trim().is_empty() {
-            fault(name, field("description"), "is empty: the model chooses subagents by it".to_owned());
-        }
-        if definition.prompt.trim().is_empty() {
-            fault(name, field("prompt"), "is empty: it is what the subagent is told".to_owned());
-        }
-        let named = definition.mcp_servers.iter().flatten().enumerate();
-        for (at, server) in named {
-            if let SubagentServers::Named(server) = server
-                && !servers.contains(server)
-            {
-                let known: Vec<&str> = servers.iter().map(String::as_str).collect();
-                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                let message = format!("there is no server {server:?}; there is {known}");
-                fault(name, field(&format!("mcpServers.{at}")), message);
-            }
-        }
-    }
-    faults
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn definition(servers: Option<Vec<SubagentServers>>) -> AgentDefinition {
+    fn definition() -> AgentDefinition {
         AgentDefinition {
             description: "reads".into(),
             prompt: "Read.".into(),
             model: Some("inherit".into()),
-            mcp_servers: servers,
+            mcp_servers: None,
         }
     }
 
@@ -166,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_programs_own_stand_above_files_and_the_general_one_is_there() {
-        let given = BTreeMap::from([("reader".to_owned(), definition(None))]);
+        let given = BTreeMap::from([("reader".to_owned(), definition())]);
         let all = Subagents::new(
             &given,
             &[file("reader", "other"), file("writer", "first"), file("writer", "second")],
@@ -182,25 +148,5 @@ mod tests {
         assert!(all.description().contains("- writer: of a file"));
         let schema = all.schema().to_string();
         assert!(schema.contains(r#""enum":["general","reader","writer"]"#), "{schema}");
-    }
-
-    #[test]
-    fn an_unknown_server_is_a_fault_that_names_what_there_is() {
-        let servers = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
-        let named = |name: &str| SubagentServers::Named(name.to_owned());
-        let given = BTreeMap::from([
-            ("good".to_owned(), definition(Some(vec![named("a")]))),
-            ("bad".to_owned(), definition(Some(vec![named("b"), named("c")]))),
-            ("empty".to_owned(), AgentDefinition::default()),
-        ]);
-        let faults: Vec<String> = faults(&given, &servers).iter().map(ToString::to_string).collect();
-        assert_eq!(
-            faults,
-            [
-                "agents.bad.mcpServers.1: there is no server \"c\"; there is a, b",
-                "agents.empty.description: is empty: the model chooses subagents by it",
-                "agents.empty.prompt: is empty: it is what the subagent is told",
-            ]
-        );
     }
 }

@@ -90,8 +90,10 @@ impl AcpAgent {
             line.clear();
         }
         agent.journal.event("stdin ended", json!({}));
-        while deaf {
-            std::thread::park();
+        if deaf {
+            loop {
+                std::thread::park();
+            }
         }
         Ok(())
     }
@@ -160,7 +162,10 @@ impl AcpAgent {
             "session/prompt" => self.prompt(id, params)?,
             "session/set_mode" | "session/set_model" | "authenticate" => self.wire.answer(id, &json!({})),
             "session/set_config_option" => {
-                self.wire.answer(id, &json!({"configOptions": self.script.member("session").get("configOptions")}));
+                self.wire.answer(
+                    id,
+                    &json!({"configOptions": self.script.member("session").get("configOptions")}),
+                );
             }
             other => self.wire.error(id, -32601, &format!("no method {other}")),
         }

@@ -17,6 +17,7 @@ pub(super) fn greeting() -> InitializeRequest {
 
 /// What an agent is and can do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "what it can do is independent of each other")]
 pub(super) struct About {
     /// Its own name and version, where it tells them.
     pub(super) name: Option<String>,

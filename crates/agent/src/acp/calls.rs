@@ -8,7 +8,6 @@ use toolway_bridge::{AgentToolEvent, RawJson, ToolActivity};
 
 use super::names::{Meant, Names};
 use crate::event::{Delta, EventKind, ToolCallEvent, ToolCallStatus, Truncated};
-use crate::policy::Action;
 
 /// Calls that are open at a time; when there is another the oldest is given up.
 const OPEN: usize = 512;
@@ -113,14 +112,12 @@ impl Calls {
             .map(|call| call.id.as_str())
     }
 
-    /// The call of a server's tool that a question is about, if it is one.
-    pub(super) fn tool_of(&self, members: &RawJson) -> Option<Action> {
-        let members = serde_json::from_slice::<Members>(members.bytes()).ok()?;
-        let id = text(&members, "toolCallId")?;
-        let known = self.open.iter().find(|call| call.id == id).and_then(|call| call.tool.clone());
-        let Meant { server, tool, .. } = known.or_else(|| find(&members, &self.names))?;
-        let explicit = self.names.is_explicit(&server);
-        Some(Action::Mcp { server, tool, explicit })
+    /// A question is about a call of a server's tool.
+    pub(super) fn is_of_server(&self, members: &RawJson) -> bool {
+        let Ok(members) = serde_json::from_slice::<Members>(members.bytes()) else { return false };
+        let id = text(&members, "toolCallId").unwrap_or_default();
+        let is_known = self.open.iter().any(|call| call.id == id && call.tool.is_some());
+        is_known || find(&members, &self.names).is_some()
     }
 
     /// What is known of a call together with what a question says of it.

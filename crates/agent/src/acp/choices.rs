@@ -195,13 +195,11 @@ impl Choices {
         };
         let Some(wanted) = wanted.filter(|wanted| Some(wanted.as_str()) != current) else { return Ok(None) };
         let what = format!("the mode {wanted}");
-        Ok(Some(match setting {
-            Some(setting) => set(&setting.id, json!(wanted), what),
-            None => {
-                let params = serde_json::Map::from_iter([("modeId".to_owned(), json!(wanted))]);
-                Wish { method: "session/set_mode", params, what }
-            }
-        }))
+        if let Some(setting) = setting {
+            return Ok(Some(set(&setting.id, json!(wanted), what)));
+        }
+        let params = serde_json::Map::from_iter([("modeId".to_owned(), json!(wanted))]);
+        Ok(Some(Wish { method: "session/set_mode", params, what }))
     }
 
     /// The mode that the agent is in.
@@ -274,7 +272,7 @@ fn unknown(what: &str, name: &str, known: &[String]) -> String {
     }
     let mut list = known.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     if known.len() > NAMED {
-        list.push_str(&format!(" and {} more", known.len() - NAMED));
+        list = format!("{list} and {} more", known.len() - NAMED);
     }
     format!("the agent has no {what} {name:?}; it has {list}")
 }

@@ -177,7 +177,7 @@ struct About {
     question: Result<Question, serde_json::Error>,
     call: RawJson,
     /// It is a call of a server's tool.
-    tool: Option<Action>,
+    is_of_server: bool,
 }
 
 impl About {
@@ -185,9 +185,9 @@ impl About {
         let question: Result<Question, _> = serde_json::from_slice(params.bytes());
         let said = question.as_ref().map(|question| question.tool_call.clone());
         let said = said.unwrap_or_else(|_| RawJson::empty_object());
-        let tool = calls.and_then(|calls| calls.tool_of(&said));
+        let is_of_server = calls.is_some_and(|calls| calls.is_of_server(&said));
         let call = calls.map_or(said.clone(), |calls| calls.merged(&said));
-        Self { question, call, tool }
+        Self { question, call, is_of_server }
     }
 }
 
@@ -237,10 +237,11 @@ impl Shared {
             tracing::info!(target: "toolway::acp", "{note}");
             return Ok(permission::refuse(&question.options));
         };
-        let actions = match about.tool {
-            Some(call) => vec![call],
-            None => permission::actions(&about.call, &self.agent),
-        };
+        // Rules and hooks are asked where the call arrives.
+        if about.is_of_server {
+            return Ok(allowed);
+        }
+        let actions = permission::actions(&about.call, &self.agent);
         let call = about.call.tree();
         let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         match self.ask(&text("toolCallId"), &text("kind"), &actions, prompt).await {

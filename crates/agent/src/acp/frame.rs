@@ -97,7 +97,6 @@ impl Frame {
             (Some(method), Some(id)) if is_id(&id) => {
                 Self::Request { id, method: method.to_owned(), params: params() }
             }
-            (Some(_), Some(_)) => Self::Odd,
             (Some(method), None) => Self::Notification { method: method.to_owned(), params: params() },
             (None, Some(id)) => {
                 let Ok(id) = id.text().trim_matches('"').parse() else { return Self::Odd };
@@ -107,7 +106,7 @@ impl Frame {
                 };
                 Self::Answer { id, outcome }
             }
-            (None, None) => Self::Odd,
+            (Some(_), Some(_)) | (None, None) => Self::Odd,
         }
     }
 }

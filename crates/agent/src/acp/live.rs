@@ -141,14 +141,15 @@ impl Live {
     /// Something that is not what is waited for, outside of a prompt.
     fn aside(&mut self, frame: Frame) {
         match frame {
-            Frame::Request { id, method, params } => match &mut self.open {
-                Some(open) => open.desk.serve(id, &method, &params, None),
-                None => {
+            Frame::Request { id, method, params } => {
+                if let Some(open) = &mut self.open {
+                    open.desk.serve(id, &method, &params, None);
+                } else {
                     let error =
                         RpcError::new(METHOD_NOT_FOUND, format!("{method} is offered within a session"));
                     self.peer.reply(&id, Err(error));
                 }
-            },
+            }
             Frame::Notification { params, .. } => {
                 let params = params.tree();
                 let update = params.get("update");

@@ -1,7 +1,6 @@
 //! Owns which tool of which server an agent means by the name that it shows. Agents put the name of the entry before the
 //! tool's, each in its own way; what the tool is, is then asked of who has it, and no name is cut at a guess.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -27,8 +26,6 @@ type Lookup = dyn Fn(&str, &RawJson) -> Option<Meant> + Send + Sync;
 pub(super) struct Names {
     lookup: Arc<Lookup>,
     direct: Vec<String>,
-    /// Servers that the program gave itself.
-    explicit: BTreeSet<String>,
 }
 
 impl fmt::Debug for Names {
@@ -39,7 +36,7 @@ impl fmt::Debug for Names {
 
 impl Default for Names {
     fn default() -> Self {
-        Self::new(|_, _| None, Vec::new(), BTreeSet::new())
+        Self::new(|_, _| None, Vec::new())
     }
 }
 
@@ -47,9 +44,8 @@ impl Names {
     pub(super) fn new(
         lookup: impl Fn(&str, &RawJson) -> Option<Meant> + Send + Sync + 'static,
         direct: Vec<String>,
-        explicit: BTreeSet<String>,
     ) -> Self {
-        Self { lookup: Arc::new(lookup), direct, explicit }
+        Self { lookup: Arc::new(lookup), direct }
     }
 
     /// What is meant. `coarse`: the agent says that it is a tool of no kind of its own, so a bare name counts too.
@@ -68,11 +64,6 @@ impl Names {
             return Some(found.map_or_else(|| meant(FRONT, exposed, arguments), of_front));
         }
         if coarse { (self.lookup)(said, arguments).map(of_front) } else { None }
-    }
-
-    /// The program gave the server itself.
-    pub(super) fn is_explicit(&self, server: &str) -> bool {
-        server == FRONT || self.explicit.contains(server) || self.direct.iter().any(|direct| direct == server)
     }
 }
 
@@ -115,7 +106,7 @@ mod tests {
             };
             Some(meant(server, tool, arguments))
         };
-        Names::new(lookup, vec!["pi-tools".to_owned()], BTreeSet::from(["a".to_owned()]))
+        Names::new(lookup, vec!["pi-tools".to_owned()])
     }
 
     #[test]
@@ -141,12 +132,5 @@ mod tests {
             assert_eq!(found, expected, "{said}");
         }
         assert_eq!(names.find("a__b-c", false, &RawJson::empty_object()), None);
-    }
-
-    #[test]
-    fn servers_of_the_program_itself_are_known() {
-        let names = names();
-        let known = ["a", "pi-tools", "toolway", "a-b"].map(|server| names.is_explicit(server));
-        assert_eq!(known, [true, true, true, false]);
     }
 }

@@ -40,8 +40,8 @@ pub struct AcpTimeouts {
 impl Default for AcpTimeouts {
     fn default() -> Self {
         Self {
-            start: Duration::from_secs(60),
-            session: Duration::from_secs(120),
+            start: Duration::from_mins(1),
+            session: Duration::from_mins(2),
             cancel: Duration::from_secs(10),
         }
     }

@@ -72,19 +72,13 @@ fn command(input: &Map<String, Value>) -> Option<String> {
     }
 }
 
+/// Members that name a file.
+const NAMES: [&str; 8] =
+    ["path", "file_path", "filePath", "filepath", "target_file", "notebook_path", "destination", "newPath"];
+
 fn paths(call: &Value, input: &Map<String, Value>) -> BTreeSet<PathBuf> {
     let list = |name: &str| call.get(name).and_then(Value::as_array).into_iter().flatten();
     let told = list("locations").chain(list("content")).filter_map(|one| one.get("path")?.as_str());
-    const NAMES: [&str; 8] = [
-        "path",
-        "file_path",
-        "filePath",
-        "filepath",
-        "target_file",
-        "notebook_path",
-        "destination",
-        "newPath",
-    ];
     let own = NAMES.iter().filter_map(|name| input.get(*name)?.as_str());
     told.chain(own).filter(|path| !path.is_empty()).map(PathBuf::from).collect()
 }

@@ -59,9 +59,10 @@ impl Teller {
         let tail = stderr.trim_end();
         let from = tail.len().saturating_sub(TAIL);
         let tail = tail.get(tail.floor_char_boundary(from)..).unwrap_or_default();
-        match tail.is_empty() {
-            true => self.failure(what),
-            false => self.failure(&format!("{what}; it last wrote to stderr:\n{tail}")),
+        if tail.is_empty() {
+            self.failure(what)
+        } else {
+            self.failure(&format!("{what}; it last wrote to stderr:\n{tail}"))
         }
     }
 }

@@ -40,7 +40,7 @@ impl Workspace {
         &self.cwd
     }
 
-    fn failed(path: &Path, reason: impl ToString) -> Outside {
+    fn failed(path: &Path, reason: &dyn std::fmt::Display) -> Outside {
         Outside::Failed { path: path.display().to_string(), reason: reason.to_string() }
     }
 
@@ -53,7 +53,7 @@ impl Workspace {
             match std::fs::canonicalize(at) {
                 Ok(real) => break real,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(Self::failed(&path, error)),
+                Err(error) => return Err(Self::failed(&path, &error)),
             }
             // A link whose end is missing leads nobody knows where.
             if at.symlink_metadata().is_ok() {
@@ -84,19 +84,19 @@ impl Workspace {
         let real = self.resolve(path)?;
         let failed = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => Outside::Missing(path.display().to_string()),
-            _ => Self::failed(path, error),
+            _ => Self::failed(path, &error),
         };
         let about = std::fs::metadata(&real).map_err(failed)?;
         if !about.is_file() {
-            return Err(Self::failed(path, "is no file"));
+            return Err(Self::failed(path, &"is no file"));
         }
         let mut bytes = Vec::new();
         let file = std::fs::File::open(&real).map_err(failed)?;
         file.take(FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() as u64 > FILE_BYTES {
-            return Err(Self::failed(path, format!("has more than {} MiB", FILE_BYTES >> 20)));
+            return Err(Self::failed(path, &format!("has more than {} MiB", FILE_BYTES >> 20)));
         }
-        let text = String::from_utf8(bytes).map_err(|_| Self::failed(path, "is no text in UTF-8"))?;
+        let text = String::from_utf8(bytes).map_err(|_| Self::failed(path, &"is no text in UTF-8"))?;
         if line.is_none() && limit.is_none() {
             return Ok(text);
         }
@@ -108,13 +108,13 @@ impl Workspace {
     /// Writes a text file whole, in one step: a reader sees the old one or the new one.
     pub(super) fn write(&self, path: &Path, content: &str) -> Result<(), Outside> {
         if content.len() as u64 > FILE_BYTES {
-            return Err(Self::failed(path, format!("the text has more than {} MiB", FILE_BYTES >> 20)));
+            return Err(Self::failed(path, &format!("the text has more than {} MiB", FILE_BYTES >> 20)));
         }
         let real = self.resolve(path)?;
-        let failed = |error: std::io::Error| Self::failed(path, error);
+        let failed = |error: std::io::Error| Self::failed(path, &error);
         let parent = real.parent().ok_or_else(|| self.elsewhere(path))?;
         if real.is_dir() {
-            return Err(Self::failed(path, "is a folder"));
+            return Err(Self::failed(path, &"is a folder"));
         }
         std::fs::create_dir_all(parent).map_err(failed)?;
         let mut file = tempfile::Builder::new().prefix(".toolway-").tempfile_in(parent).map_err(failed)?;

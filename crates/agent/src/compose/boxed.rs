@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(child.command, "/opt/toolway");
         let args: Vec<&str> = child.child.args.iter().filter_map(|arg| arg.to_str()).collect();
         assert_eq!(args.first().unwrap(), &SANDBOX_COMMAND);
-        assert!(args.ends_with(&["-c", "true"]) && args.get(3).unwrap().ends_with("/sh"), "{args:?}");
+        assert!(args.ends_with(&["-c", "true"]) && args[3].ends_with("/sh"), "{args:?}");
         assert!(matches!(plan("b").as_ref().unwrap().target, Target::Remote(_)));
         let Err(ServerState::Failed { stage: Stage::Resolve, reason, .. }) = plan("c") else {
             panic!("found")
@@ -120,7 +120,7 @@ mod tests {
             match &entry.plan {
                 Ok(config) => assert!(matches!(config.target, Target::Remote(_)), "{}", entry.name),
                 Err(ServerState::Failed { reason, .. }) => {
-                    assert!(reason.contains("there is no sandbox"), "{reason}")
+                    assert!(reason.contains("there is no sandbox"), "{reason}");
                 }
                 Err(other) => panic!("{other:?}"),
             }

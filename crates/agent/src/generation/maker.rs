@@ -90,6 +90,9 @@ impl Maker {
                 state: None,
                 required: true,
                 lazy: false,
+                command: None,
+                url: None,
+                secrets: Vec::new(),
             });
             entries.push(entry(config, "custom"));
         }
@@ -107,6 +110,9 @@ impl Maker {
             state: None,
             required: true,
             lazy: false,
+            command: None,
+            url: server.url.expose().split(['?', '#']).next().map(str::to_owned),
+            secrets: Vec::new(),
         };
         let entries = match HttpConfig::new(server.url.expose()) {
             _ if self.hands_over => Vec::new(),

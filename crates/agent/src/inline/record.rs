@@ -1,7 +1,7 @@
 //! Owns what is remembered of a server that a program gave: enough to tell that it is missing or another one, and nothing
 //! that could be read back.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use hmac::{Hmac, Mac as _};
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,6 @@ fn digest(name: &str, members: &Map<String, Value>, key: &RecordKey) -> String {
     let mut text = Value::String(name.to_owned()).to_string();
     canonical(&Value::Object(members.clone()), &mut text);
     mac.update(text.as_bytes());
-    use std::fmt::Write as _;
     mac.finalize().into_bytes().iter().fold(String::new(), |mut hex, byte| {
         write!(hex, "{byte:02x}").ok();
         hex

@@ -124,8 +124,7 @@ pub(super) fn compaction(conversation: &Conversation, window: Window, units: u64
         }
     }
     // The user's words of this run stay as they are, if they are not a book.
-    let words: Vec<usize> =
-        (prompt..until).filter(|place| marks.get(*place).is_some_and(|mark| is_users(mark))).collect();
+    let words: Vec<usize> = (prompt..until).filter(|place| marks.get(*place).is_some_and(is_users)).collect();
     let mut keep = Vec::new();
     let mut kept = 0u64;
     for place in words.into_iter().rev() {

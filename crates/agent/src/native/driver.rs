@@ -3,33 +3,32 @@
 
 mod execute;
 mod fit;
+mod made;
 mod task;
 mod told;
+mod waits;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use time::OffsetDateTime;
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolway_bridge::{RawJson, SkillList};
+use toolway_bridge::RawJson;
 
+use self::made::{absent, resolver, system};
 use self::told::{cut_off, panicked};
+use self::waits::{next_event, stopped, until};
 use super::context::Window;
 use super::conversation::Conversation;
 use super::model::{Model, ModelEvent, ModelRequest, ModelStream, ToolSpec, UserPart};
-use super::prompt::Words;
 use super::toolset::{Parts, Toolset};
-use super::turn_loop::{
-    CallDone, Effect, Input, Offered, PlannedCall, Remedy, Resolve, Resolved, Shown, TurnLoop,
-};
+use super::turn_loop::{CallDone, Effect, Input, PlannedCall, Remedy, TurnLoop};
 use super::{NativeSetup, Surroundings, estimate, guarded};
 use crate::engine::{RunSink, Steering, TurnEnd, TurnStop};
 use crate::error::AgentError;
-use crate::generation::{Generation, McpCall, McpTool};
+use crate::generation::{Generation, McpTool};
 use crate::hooks::HookFacts;
 use crate::options::{Limits, Mode, ModelChoice};
 use crate::subagent::{Subagents, TASK};
@@ -157,6 +156,9 @@ impl Driver {
                 }
             }
             Effect::Checkpoint => {
+                if !self.work.is_subagent {
+                    self.turn.conversation.todos = Some(self.work.setup.session.todos());
+                }
                 let kept = match self.turn.conversation.checkpoint() {
                     Ok(checkpoint) => self.work.sink.checkpoint(checkpoint).await,
                     Err(error) => Err(error),
@@ -228,6 +230,9 @@ impl Driver {
             plan_reads_only: setup.plan_reads_only || work.reads_only,
         });
         toolset.resolve_by(resolver(&work.servers));
+        if has("mcp") && !(setup.plan_reads_only || work.reads_only) {
+            toolset.absent_by(absent(&work.servers));
+        }
         self.toolset = Arc::new(toolset);
         self.listed = Some(listed);
     }
@@ -379,62 +384,4 @@ impl Driver {
             }
         }
     }
-}
-
-/// Ends when the run is to end, and says why.
-async fn stopped(cancel: &CancellationToken, deadline: Option<Instant>) -> TurnStop {
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => TurnStop::Cancelled,
-        () = until(deadline) => TurnStop::Limit(
-            "the run has reached its limit of time: raise `limits.time` to let it go on".to_owned(),
-        ),
-    }
-}
-
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next_event(stream: &mut Option<Box<dyn ModelStream>>) -> Option<Result<ModelEvent, AgentError>> {
-    match stream {
-        Some(stream) => stream.next().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Finds the tool behind a call of the tool that calls others.
-fn resolver(servers: &Arc<Generation>) -> Resolve {
-    let servers = Arc::clone(servers);
-    Resolve(Some(Arc::new(move |name: &str, arguments: &RawJson| {
-        let target = servers.target(&McpCall { exposed: name, arguments: arguments.clone() })?;
-        if target.server.is_empty() {
-            return None;
-        }
-        let shown = Shown::Mcp { server: target.server, tool: target.tool };
-        Some(Resolved { offered: Offered { together: target.read_only, shown }, arguments: target.arguments })
-    })))
-}
-
-/// The words before the conversation.
-async fn system(work: &Work) -> String {
-    let context = &work.surroundings.context;
-    let skills = SkillList::load(context.skills.clone()).await;
-    let roots: Vec<PathBuf> =
-        work.facts.roots.iter().filter(|root| **root != work.facts.cwd).cloned().collect();
-    let words = Words {
-        given: work.words.as_deref(),
-        is_subagent: work.is_subagent,
-        mode: work.mode,
-        cwd: &work.facts.cwd,
-        roots: &roots,
-        model: work.model.id(),
-        context,
-        skills: &skills,
-        now: OffsetDateTime::now_utc(),
-    };
-    words.text()
 }

@@ -58,8 +58,7 @@ fn user_part(part: &UserPart) -> u64 {
 
 fn answer_part(part: &AnswerPart) -> u64 {
     match part {
-        AnswerPart::Text(it) => text(it),
-        AnswerPart::Thinking { text: it, .. } => text(it),
+        AnswerPart::Text(it) | AnswerPart::Thinking { text: it, .. } => text(it),
         AnswerPart::Call(ModelCall { name, arguments, .. }) => text(name) + text(arguments) + FRAME,
     }
 }
@@ -71,7 +70,7 @@ pub(crate) fn correct(ratio: f64, units: u64, reported: u64) -> f64 {
         return ratio;
     }
     let seen = (to_float(reported) / to_float(units)).clamp(LOWEST, HIGHEST);
-    (ratio + seen) / 2.0
+    f64::midpoint(ratio, seen)
 }
 
 /// Tokens of so many units.

@@ -136,7 +136,7 @@ fn decoded(base64: Option<&str>) -> usize {
 /// What events show of a server's result: `{content, isError}`, with the server's bytes.
 pub(super) fn shown_of_server(result: &McpResult) -> RawJson {
     let raw: Result<RawResult<'_>, _> = serde_json::from_slice(result.content.bytes());
-    let Ok(raw) = raw else { return error(&result.content.text().to_owned()) };
+    let Ok(raw) = raw else { return error(result.content.text()) };
     let blocks: Vec<&str> = raw.content.unwrap_or_default().into_iter().map(RawValue::get).collect();
     let structured =
         raw.structured_content.map(|it| format!(r#","structuredContent":{it}"#)).unwrap_or_default();

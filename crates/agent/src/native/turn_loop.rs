@@ -206,11 +206,6 @@ impl TurnLoop {
         self.spend.add_other(usage, cost);
     }
 
-    /// The tools that this step has.
-    pub(crate) fn offer(&self) -> &Arc<Offer> {
-        &self.offer
-    }
-
     /// Takes what happened. `now` is the time since the run began.
     pub(crate) fn handle(&mut self, now: Duration, input: Input) {
         self.now = now;

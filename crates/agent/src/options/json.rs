@@ -59,8 +59,8 @@ impl AgentOptions {
     /// [`AgentError::Configuration`] with all faults, each with its place in the text.
     pub fn from_json(text: &str, machine: Machine) -> Result<Self, AgentError> {
         let (options, faults) = Reader::read(text, |reader, root| {
-            let Some(mut object) = reader.object(root, "") else { return Self::local(machine.clone()) };
-            let options = read_agent(&mut object, machine.clone());
+            let Some(mut object) = reader.object(root, "") else { return Self::local(machine) };
+            let options = read_agent(&mut object, machine);
             object.end(&|name| hint(name, "an agent"));
             options
         });

@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::action::Action;
-use crate::engine::BoxFuture;
+use crate::boxed::BoxFuture;
 
 /// Somebody who can be asked: a person at a terminal, an editor, a program. An agent without one denies what would be
 /// asked.

@@ -149,6 +149,11 @@ impl Gate {
         if is_asked && lock(&self.inner.allowed).contains(action) { Decision::Allow } else { decision }
     }
 
+    /// Whether any rule denies reading: otherwise every file that is within reach may be seen.
+    pub fn hides_files(&self) -> bool {
+        self.book().denies_reading()
+    }
+
     /// Asks the rules, and whoever answers, about actions alone: for an agent behind a protocol that executes its tools
     /// itself. A text: it is refused.
     pub async fn permit(

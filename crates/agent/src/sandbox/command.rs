@@ -147,9 +147,9 @@ mod tests {
     fn our_binary_reads_what_it_is_given() {
         let args = in_helper(&rules(false), OsStr::new("/bin/x"), vec!["-y".into()]);
         assert_eq!(args.first().unwrap(), SANDBOX_COMMAND);
-        let written: Written = serde_json::from_str(args.get(1).unwrap().to_str().unwrap()).unwrap();
+        let written: Written = serde_json::from_str(args[1].to_str().unwrap()).unwrap();
         assert_eq!((written.writable, written.network), (vec![PathBuf::from("/w")], false));
-        assert_eq!(args.get(2..).unwrap(), ["--", "/bin/x", "-y"].map(OsString::from));
+        assert_eq!(args[2..], ["--", "/bin/x", "-y"].map(OsString::from));
     }
 
     #[test]

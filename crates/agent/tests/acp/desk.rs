@@ -7,7 +7,9 @@ use toolway_agent::{Delta, EventKind};
 use crate::rig::{Rig, script};
 
 fn ask(method: &str, params: Value) -> Value {
-    json!({"ask": {"method": method, "params": params}})
+    let mut step = json!({"ask": {"method": method}});
+    step["ask"]["params"] = params;
+    step
 }
 
 #[tokio::test]

@@ -18,10 +18,10 @@ use toolway_secret::Secret;
 
 /// What a run told.
 #[derive(Debug, Default)]
-pub struct Recorder {
-    pub events: Mutex<Vec<EventKind>>,
-    pub deltas: Mutex<Vec<Delta>>,
-    pub checkpoint: Mutex<Option<Checkpoint>>,
+pub(crate) struct Recorder {
+    pub(crate) events: Mutex<Vec<EventKind>>,
+    pub(crate) deltas: Mutex<Vec<Delta>>,
+    pub(crate) checkpoint: Mutex<Option<Checkpoint>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -29,20 +29,20 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Recorder {
-    pub fn events(&self) -> Vec<EventKind> {
+    pub(crate) fn events(&self) -> Vec<EventKind> {
         lock(&self.events).clone()
     }
 
-    pub fn deltas(&self) -> Vec<Delta> {
+    pub(crate) fn deltas(&self) -> Vec<Delta> {
         lock(&self.deltas).clone()
     }
 
-    pub fn checkpoint(&self) -> Option<Checkpoint> {
+    pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
         lock(&self.checkpoint).clone()
     }
 
     /// Texts of the notes of this kind.
-    pub fn notes(&self, wanted: &str) -> Vec<String> {
+    pub(crate) fn notes(&self, wanted: &str) -> Vec<String> {
         let note = |event: EventKind| match event {
             EventKind::Task { status: Some(status), text: Some(text) } if status == wanted => Some(text),
             _ => None,
@@ -69,21 +69,21 @@ impl RunSink for Recorder {
 }
 
 /// A folder with an agent that is scripted.
-pub struct Rig {
+pub(crate) struct Rig {
     dir: tempfile::TempDir,
-    pub command: AcpCommand,
-    pub surroundings: AcpSurroundings,
+    pub(crate) command: AcpCommand,
+    pub(crate) surroundings: AcpSurroundings,
     options: AgentOptions,
     kept: Mutex<Vec<Generations>>,
 }
 
 impl Rig {
-    pub fn new(script: &Value) -> Result<Self> {
+    pub(crate) fn new(script: &Value) -> Result<Self> {
         Self::with(script, &[], &[])
     }
 
     /// With permission rules. Without any everything is allowed that no rule denies.
-    pub fn with(script: &Value, allow: &[&str], deny: &[&str]) -> Result<Self> {
+    pub(crate) fn with(script: &Value, allow: &[&str], deny: &[&str]) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let work = dir.path().join("work");
         std::fs::create_dir(&work)?;
@@ -132,32 +132,32 @@ impl Rig {
     }
 
     /// With servers, given by the program.
-    pub fn servers(mut self, servers: McpServers) -> Self {
+    pub(crate) fn servers(mut self, servers: McpServers) -> Self {
         self.options.mcp_servers = servers;
         self
     }
 
-    pub fn work(&self) -> PathBuf {
+    pub(crate) fn work(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 
-    pub fn outside(&self) -> &Path {
+    pub(crate) fn outside(&self) -> &Path {
         self.dir.path()
     }
 
-    pub fn engine(&self) -> AcpEngine {
+    pub(crate) fn engine(&self) -> AcpEngine {
         AcpEngine::new(self.command.clone(), self.surroundings.clone())
     }
 
     /// A generation of its own. It lives as long as the rig.
-    pub async fn generation(&self) -> Result<Arc<Generation>> {
+    pub(crate) async fn generation(&self) -> Result<Arc<Generation>> {
         let generations = Generations::new(&self.options, "agent-test")?;
         let generation = generations.for_run(&SendOptions::default()).await?;
         lock(&self.kept).push(generations);
         Ok(generation)
     }
 
-    pub fn turn(&self, text: &str, servers: &Arc<Generation>) -> EngineTurn {
+    pub(crate) fn turn(&self, text: &str, servers: &Arc<Generation>) -> EngineTurn {
         EngineTurn {
             agent: AgentId::local(),
             run: RunId::random(),
@@ -175,7 +175,7 @@ impl Rig {
     }
 
     /// One prompt to a new engine, which is closed afterwards.
-    pub async fn prompt(&self, text: &str) -> Result<(Result<TurnEnd, AgentError>, Arc<Recorder>)> {
+    pub(crate) async fn prompt(&self, text: &str) -> Result<(Result<TurnEnd, AgentError>, Arc<Recorder>)> {
         let servers = self.generation().await?;
         let (engine, sink) = (self.engine(), Arc::new(Recorder::default()));
         let end = engine.run(self.turn(text, &servers), sink.clone()).await;
@@ -184,32 +184,32 @@ impl Rig {
     }
 
     /// What the agent noted.
-    pub fn journal(&self) -> Result<Vec<Value>> {
+    pub(crate) fn journal(&self) -> Result<Vec<Value>> {
         let text = std::fs::read_to_string(self.dir.path().join("journal"))?;
         text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
     }
 
     /// The parameters of all calls of a method.
-    pub fn calls(&self, method: &str) -> Result<Vec<Value>> {
+    pub(crate) fn calls(&self, method: &str) -> Result<Vec<Value>> {
         let ours = |event: &Value| event["event"] == "message" && event["method"] == method;
         Ok(self.journal()?.into_iter().filter(ours).map(|event| event["params"].clone()).collect())
     }
 
     /// What the agent's questions were answered.
-    pub fn answers(&self) -> Result<Vec<Value>> {
+    pub(crate) fn answers(&self) -> Result<Vec<Value>> {
         let ours = |event: &Value| event["event"] == "asked";
         Ok(self.journal()?.into_iter().filter(ours).map(|event| event["answer"].clone()).collect())
     }
 
     /// The processes that the agent was, latest last.
-    pub fn pids(&self) -> Result<Vec<u32>> {
+    pub(crate) fn pids(&self) -> Result<Vec<u32>> {
         let starts = self.journal()?.into_iter().filter(|event| event["event"] == "start");
         starts
             .map(|event| u32::try_from(event["pid"].as_u64().context("no pid")?).context("no pid"))
             .collect()
     }
 
-    pub fn is_gone(&self) -> Result<bool> {
+    pub(crate) fn is_gone(&self) -> Result<bool> {
         for pid in self.pids()? {
             if !toolway_testkit::wait_for_end(pid, Duration::from_secs(10))? {
                 return Ok(false);
@@ -220,6 +220,8 @@ impl Rig {
 }
 
 /// A prompt's steps.
-pub fn script(steps: Value) -> Value {
-    json!({"prompts": [{"do": steps}]})
+pub(crate) fn script(steps: Value) -> Value {
+    let mut script = json!({"prompts": [{}]});
+    script["prompts"][0]["do"] = steps;
+    script
 }

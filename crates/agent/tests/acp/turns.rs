@@ -158,9 +158,9 @@ async fn its_servers_reach_the_agent_and_their_tools_are_told_as_pairs() -> Resu
         noted,
         [json!({"event": "server", "name": "toolway", "tools": ["one__echo", "toolway_saved"]})]
     );
-    let args = calls[1].args.as_ref().map(|args| args.tree());
+    let args = calls[1].args.as_ref().map(toolway_bridge::RawJson::tree);
     assert_eq!(args, Some(json!({"providerIdentifier": "one", "toolName": "echo", "args": {"n": 1.5}})));
-    let result = calls[1].result.as_ref().map(|result| result.tree());
+    let result = calls[1].result.as_ref().map(toolway_bridge::RawJson::tree);
     assert_eq!(
         result,
         Some(json!({"content": [{"type": "text", "text": "from the server"}], "isError": false}))

@@ -95,7 +95,7 @@ async fn statement_a40_a_wedged_run_is_busy_until_force_gives_it_up_for_all_to_s
         let told: Vec<_> = interrupted.iter().map(|call| call.call_id.as_str()).collect();
         assert_eq!(told, ["open"]);
         assert_eq!(
-            interrupted[0].args.as_ref().map(|args| args.text()),
+            interrupted[0].args.as_ref().map(toolway_bridge::RawJson::text),
             Some("{\"command\":\"make install\"}")
         );
     }

@@ -15,6 +15,8 @@ use super::engine::{Bench, Scripted, call, done, observed, refused, said, soon, 
 const SECRETS: [&str; 7] =
     ["s3cr3t", "tok-4711", "key-of-model", "h.example", "inquery", "X-Own-Header", "You are a pirate"];
 
+const ARGS: &str = r#"{"n":9007199254740993,"f":1.10,"e":1e400,"s":"\u00e9 s3cr3t"}"#;
+
 fn servers(url: &str) -> McpServers {
     McpServers::new()
         .with("db", McpServer::command("no-such-program-at-all").env("PW", "s3cr3t").args(["db.script"]))
@@ -190,7 +192,6 @@ async fn statement_a39_a_conversation_goes_on_after_a_resume() -> Result<()> {
 #[tokio::test]
 async fn numbers_and_bytes_of_arguments_are_kept_as_they_came() -> Result<()> {
     let bench = Bench::new()?;
-    const ARGS: &str = r#"{"n":9007199254740993,"f":1.10,"e":1e400,"s":"\u00e9 s3cr3t"}"#;
     for store in stores(&bench) {
         let engine = Scripted::new(|_, sink| async move {
             sink.event(call("a", ARGS, None)?).await?;

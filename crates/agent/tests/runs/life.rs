@@ -8,8 +8,8 @@ use toolway_agent::{
 
 use super::engine::{Bench, Scripted, done, refused, soon};
 
-fn model(id: &str) -> Option<ModelChoice> {
-    Some(ModelChoice { id: id.into(), params: Vec::new() })
+fn model(id: &str) -> ModelChoice {
+    ModelChoice { id: id.into(), params: Vec::new() }
 }
 
 #[tokio::test]
@@ -34,10 +34,10 @@ async fn the_model_of_the_last_prompt_is_that_of_the_next() -> Result<()> {
     let agent = Agent::create_on(options, engine)?;
     let error = refused(agent.send("x", SendOptions::default()).await)?;
     assert_eq!((error.code(), error.to_string().contains("model")), ("validation_error", true));
-    for (named, used) in [(model("a"), "a"), (None, "a"), (model("b"), "b"), (None, "b")] {
+    for (named, used) in [(Some(model("a")), "a"), (None, "a"), (Some(model("b")), "b"), (None, "b")] {
         let run = agent.send("x", SendOptions { model: named, ..SendOptions::default() }).await?;
         assert_eq!(soon(run.wait()).await??.result.as_deref(), Some(used));
-        assert_eq!(agent.model(), model(used));
+        assert_eq!(agent.model(), Some(model(used)));
     }
     Ok(())
 }
@@ -148,9 +148,7 @@ async fn a_handle_ends_in_time_whatever_its_engine_does() -> Result<()> {
     let bench = Bench::new()?;
     let agent = bench.agent(Scripted::new(|_, _| std::future::pending()))?;
     let run = agent.send("x", SendOptions::default()).await?;
-    let before = tokio::time::Instant::now();
     soon(agent.dispose()).await?;
-    assert!(before.elapsed() < std::time::Duration::from_secs(7), "{:?}", before.elapsed());
     assert!(run.status().is_terminal());
     Ok(())
 }

@@ -79,7 +79,7 @@ async fn ran(agent: &Agent, prompt: &str, send: SendOptions) -> Result<(SystemIn
 fn calls(events: &[EventKind]) -> Vec<(String, ToolCallStatus)> {
     let call = |kind: &EventKind| match kind {
         EventKind::ToolCall(call) => {
-            let args = call.args.as_ref().map(|args| args.tree()).unwrap_or_default();
+            let args = call.args.as_ref().map(toolway_bridge::RawJson::tree).unwrap_or_default();
             Some((format!("{} {}/{}", call.name, args["providerIdentifier"], args["toolName"]), call.status))
         }
         _ => None,

@@ -2,6 +2,7 @@
 //! own on the other.
 
 mod change;
+mod front;
 mod http;
 mod options;
 mod sources;

@@ -158,7 +158,7 @@ fn post(
     );
     let own = session.map(|session| ("Mcp-Session-Id".to_owned(), session.to_owned()));
     for (name, value) in headers.iter().chain(own.as_ref()) {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        head = format!("{head}{name}: {value}\r\n");
     }
     stream.write_all(format!("{head}\r\n{body}").as_bytes())?;
     let answer = whole_answer(&mut stream)?;
@@ -177,9 +177,10 @@ fn post(
         bail!("HTTP status {status}: {}", String::from_utf8_lossy(&body));
     }
     let text = String::from_utf8_lossy(&body).into_owned();
-    let messages = match header("content-type").unwrap_or_default().contains("event-stream") {
-        true => text.lines().filter_map(|line| line.strip_prefix("data:")).filter_map(parsed).collect(),
-        false => parsed(&text).into_iter().collect(),
+    let messages = if header("content-type").unwrap_or_default().contains("event-stream") {
+        text.lines().filter_map(|line| line.strip_prefix("data:")).filter_map(parsed).collect()
+    } else {
+        parsed(&text).into_iter().collect()
     };
     Ok((messages, header("mcp-session-id")))
 }
@@ -206,7 +207,8 @@ fn is_whole(answer: &[u8]) -> bool {
     let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
     let head = String::from_utf8_lossy(answer.get(..end).unwrap_or_default()).to_ascii_lowercase();
     let body = answer.get(end + 4..).unwrap_or_default();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
+    let length =
+        head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
     match length {
         Some(length) => body.len() >= length,
         None if head.contains("transfer-encoding:") => body.ends_with(b"0\r\n\r\n"),

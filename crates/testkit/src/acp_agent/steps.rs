@@ -19,7 +19,8 @@ impl AcpAgent {
     }
 
     fn step(&self, step: &Value, request: Option<(&Value, &Value)>) -> Result<bool> {
-        let (name, value) = step.as_object().and_then(|step| step.iter().next()).context("a step is an object")?;
+        let (name, value) =
+            step.as_object().and_then(|step| step.iter().next()).context("a step is an object")?;
         let (id, params) = request.unwrap_or((&Value::Null, &Value::Null));
         let session = params.get("sessionId").and_then(Value::as_str).unwrap_or_default();
         let chunk = |kind: &str| json!({"sessionUpdate": kind, "content": {"type": "text", "text": value}});
@@ -33,7 +34,10 @@ impl AcpAgent {
             "permission" => self.permission(session, value)?,
             "mcp" => self.mcp(session, value)?,
             "line" => self.wire.line(value.as_str().unwrap_or_default().as_bytes()),
-            "stderr" => std::io::Write::write_all(&mut std::io::stderr(), value.as_str().unwrap_or_default().as_bytes())?,
+            "stderr" => std::io::Write::write_all(
+                &mut std::io::stderr(),
+                value.as_str().unwrap_or_default().as_bytes(),
+            )?,
             "sleep" => pause(Duration::from_millis(value.as_u64().unwrap_or_default())),
             "hang" => loop {
                 std::thread::park();
@@ -43,13 +47,17 @@ impl AcpAgent {
                 for number in 0..value.as_u64().unwrap_or(1) {
                     let text = format!("{number} ");
                     let content = json!({"type": "text", "text": text});
-                    self.wire.update(session, &json!({"sessionUpdate": "agent_message_chunk", "content": content}));
+                    self.wire.update(
+                        session,
+                        &json!({"sessionUpdate": "agent_message_chunk", "content": content}),
+                    );
                 }
             }
             "huge" => {
                 let text = "x".repeat(usize::try_from(value.as_u64().unwrap_or_default())?);
                 let content = json!({"type": "text", "text": text});
-                self.wire.update(session, &json!({"sessionUpdate": "agent_message_chunk", "content": content}));
+                self.wire
+                    .update(session, &json!({"sessionUpdate": "agent_message_chunk", "content": content}));
             }
             "await_cancel" => self.await_cancel(),
             "twice" => {
@@ -108,7 +116,8 @@ impl AcpAgent {
         ]);
         let options = value.get("options").cloned().unwrap_or(usual);
         let params = json!({"toolCall": value.get("toolCall"), "options": options});
-        let outcome = self.ask(session, &json!({"method": "session/request_permission", "params": params}))?;
+        let outcome =
+            self.ask(session, &json!({"method": "session/request_permission", "params": params}))?;
         let chosen = outcome.pointer("/outcome/optionId").and_then(Value::as_str);
         let allowed = matches!(chosen, Some("yes" | "always"));
         let then = value.get(if allowed { "allowed" } else { "refused" }).cloned().unwrap_or_default();
@@ -134,7 +143,10 @@ impl AcpAgent {
         };
         let (status, output) = match called {
             Ok(result) => ("completed", result),
-            Err(error) => ("failed", json!({"content": [{"type": "text", "text": format!("{error:#}")}], "isError": true})),
+            Err(error) => (
+                "failed",
+                json!({"content": [{"type": "text", "text": format!("{error:#}")}], "isError": true}),
+            ),
         };
         self.journal.event("called", json!({"server": server, "tool": tool, "result": output}));
         let ended = json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status, "rawOutput": output});

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 /// How long an answer of the client is waited for: a question for permission may take its time.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Default)]
 pub(super) struct Wire {
@@ -18,10 +18,14 @@ pub(super) struct Wire {
 }
 
 impl Wire {
+    #[expect(clippy::unused_self, reason = "stdout is the wire's")]
     pub(super) fn line(&self, bytes: &[u8]) {
         let mut out = std::io::stdout().lock();
         // A client that has gone reads nothing.
-        out.write_all(bytes).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()).unwrap_or_default();
+        out.write_all(bytes)
+            .and_then(|()| out.write_all(b"\n"))
+            .and_then(|()| out.flush())
+            .unwrap_or_default();
     }
 
     fn send(&self, message: &Value) {

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn choices(value: Value) -> Choices {
-    Choices::read(&RawJson::of(&value))
+fn choices(value: &Value) -> Choices {
+    Choices::read(&RawJson::of(value))
 }
 
 fn model(id: &str) -> ModelChoice {
@@ -11,7 +11,7 @@ fn model(id: &str) -> ModelChoice {
 }
 
 fn settings() -> Choices {
-    choices(json!({"configOptions": [
+    choices(&json!({"configOptions": [
         {"id": "m", "name": "Model", "category": "model", "type": "select", "currentValue": "a/one",
          "options": [{"value": "a/one", "name": "One"}, {"value": "b/two", "name": "Two"}]},
         {"id": "effort", "name": "Effort", "category": "thought_level", "type": "select", "currentValue": "low",
@@ -41,7 +41,7 @@ fn a_model_is_set_as_a_setting_of_the_agent() {
 
 #[test]
 fn the_older_list_of_models_is_understood() {
-    let choices = choices(json!({"models": {
+    let choices = choices(&json!({"models": {
         "currentModelId": "one", "availableModels": [{"modelId": "one", "name": "1"}, {"modelId": "two", "name": "2"}],
     }}));
     let wish = choices.wish_model(&model("two")).unwrap().unwrap();
@@ -91,7 +91,7 @@ fn a_plan_needs_a_mode_for_it_and_the_way_back_is_known() {
 
 #[test]
 fn modes_of_their_own_are_set_by_their_own_method() {
-    let choices = choices(json!({"modes": {
+    let choices = choices(&json!({"modes": {
         "currentModeId": "https://x/modes#agent",
         "availableModes": [{"id": "https://x/modes#agent", "name": "A"}, {"id": "https://x/modes#plan", "name": "P"}],
     }}));

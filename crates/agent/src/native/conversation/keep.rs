@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use toolway_bridge::RawJson;
 
 use super::{Conversation, Mark, Origin};
 use crate::engine::Checkpoint;
@@ -25,6 +26,8 @@ struct Kept {
     messages: Vec<KeptMessage>,
     #[serde(default)]
     results: Vec<ToolAnswer>,
+    #[serde(default)]
+    todos: Option<RawJson>,
 }
 
 #[derive(Deserialize)]
@@ -45,7 +48,7 @@ impl Conversation {
         for (message, mark) in self.messages.iter().zip(&mut self.marks) {
             if mark.json.is_none() {
                 let written = WrittenMessage { origin: mark.origin, message };
-                mark.json = Some(serde_json::to_vec(&written).map_err(unwritable)?.into());
+                mark.json = Some(serde_json::to_vec(&written).map_err(|error| unwritable(&error))?.into());
             }
         }
         let texts = || self.marks.iter().filter_map(|mark| mark.json.as_ref());
@@ -61,14 +64,18 @@ impl Conversation {
             out.extend_from_slice(text);
         }
         out.extend_from_slice(br#"],"results":"#);
-        serde_json::to_writer(&mut out, &self.pending).map_err(unwritable)?;
+        serde_json::to_writer(&mut out, &self.pending).map_err(|error| unwritable(&error))?;
+        if let Some(todos) = &self.todos {
+            out.extend_from_slice(br#","todos":"#);
+            out.extend_from_slice(todos.bytes());
+        }
         out.push(b'}');
         Ok(Checkpoint(out.into()))
     }
 
     /// A conversation that was kept.
     pub(crate) fn restore(kept: &Checkpoint) -> Result<Self, AgentError> {
-        let head: Head = serde_json::from_slice(&kept.0).map_err(unreadable)?;
+        let head: Head = serde_json::from_slice(&kept.0).map_err(|error| unreadable(&error))?;
         if head.version > VERSION {
             let message = format!(
                 "the conversation was written by a newer version (form {}, this one reads up to {VERSION}): update \
@@ -77,8 +84,8 @@ impl Conversation {
             );
             return Err(AgentError::Store { message });
         }
-        let kept: Kept = serde_json::from_slice(&kept.0).map_err(unreadable)?;
-        let mut conversation = Self { pending: kept.results, ..Self::default() };
+        let kept: Kept = serde_json::from_slice(&kept.0).map_err(|error| unreadable(&error))?;
+        let mut conversation = Self { pending: kept.results, todos: kept.todos, ..Self::default() };
         if let Some(ratio) = kept.ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0) {
             conversation.ratio = ratio;
         }
@@ -97,11 +104,11 @@ impl Conversation {
     }
 }
 
-fn unwritable(error: serde_json::Error) -> AgentError {
+fn unwritable(error: &serde_json::Error) -> AgentError {
     AgentError::Runtime { message: format!("the conversation cannot be written: {error}") }
 }
 
-fn unreadable(error: serde_json::Error) -> AgentError {
+fn unreadable(error: &serde_json::Error) -> AgentError {
     let message = format!(
         "the kept conversation cannot be read ({error}): its file was changed or is damaged; begin a new agent, or put \
          back a copy of the store"

@@ -36,14 +36,14 @@ pub(super) fn run<'a>(
 ) -> BoxFuture<'a, CallDone> {
     Box::pin(async move {
         let id = call.id.clone();
-        match begin(work, &call).await {
+        match begin(work, &call) {
             Ok((subagent, prompt)) => execute(work, &subagent, prompt, id, left, cancel).await,
             Err(text) => failed(id, &text),
         }
     })
 }
 
-async fn begin(work: &Work, call: &PlannedCall) -> Result<(Subagent, String), String> {
+fn begin(work: &Work, call: &PlannedCall) -> Result<(Subagent, String), String> {
     let arguments: TaskArguments = serde_json::from_slice(call.arguments.bytes())
         .map_err(|error| format!("The arguments of task are no good: {error}."))?;
     if arguments.prompt.trim().is_empty() {

@@ -98,7 +98,10 @@ impl Model for Scripted {
             messages: request.messages.to_vec(),
             tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
         });
-        let events: VecDeque<_> = self.script.replies.lock().unwrap().pop_front().unwrap_or_default().into();
+        let reply = self.script.replies.lock().unwrap().pop_front();
+        let events: VecDeque<_> = reply
+            .unwrap_or_else(|| vec![Err(AgentError::Model { message: "the script has ended".into() })])
+            .into();
         let is_endless = !events.iter().any(|event| matches!(event, Ok(ModelEvent::Done(_)) | Err(_)));
         Box::new(Replying { events, is_endless, cancel: cancel.clone() })
     }
@@ -315,6 +318,7 @@ pub(super) fn text(text: &str) -> AnswerPart {
     AnswerPart::Text(text.to_owned())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "every test writes it out where it is used")]
 pub(super) fn call(id: &str, name: &str, arguments: serde_json::Value) -> AnswerPart {
     AnswerPart::Call(ModelCall {
         id: id.into(),

@@ -19,7 +19,7 @@ async fn old_results_make_room_first_and_can_be_read_again() {
         .map(|n| answer(vec![call(&format!("c{n}"), "custom-user-tools__long", json!({"n": n}))]))
         .collect();
     replies.push(says("done"));
-    let mut rig = Rig::with(setup(30_000), replies);
+    let mut rig = Rig::with(setup(8_000), replies);
     rig.run("read all").await.unwrap();
     let lines = rig.lines();
     assert!(lines.contains("old results made room"), "{lines}");

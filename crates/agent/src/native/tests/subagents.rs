@@ -20,7 +20,7 @@ fn setup(servers: Option<Vec<SubagentServers>>) -> Setup {
     Setup { custom: vec![echo], agents: BTreeMap::from([("reader".to_owned(), reader)]), ..Setup::default() }
 }
 
-fn task(prompt: &str) -> super::rig::Reply {
+fn task(prompt: &str) -> rig::Reply {
     answer(vec![call("t", "task", json!({"agent": "reader", "prompt": prompt, "description": "it reads"}))])
 }
 
@@ -101,9 +101,7 @@ async fn a_cancellation_reaches_a_subagent() {
     let cancel = tokio_util::sync::CancellationToken::new();
     rig.turn.cancel = cancel.clone();
     *rig.notes.cancel_at_call.lock().unwrap() = Some(cancel);
-    let begun = tokio::time::Instant::now();
-    let end = rig.run("ask it").await.unwrap();
-    assert_eq!(end.stop, crate::engine::TurnStop::Cancelled);
-    assert!(begun.elapsed() < std::time::Duration::from_secs(4));
+    let run = tokio::time::timeout(std::time::Duration::from_mins(1), rig.run("ask it"));
+    assert_eq!(run.await.unwrap().unwrap().stop, crate::engine::TurnStop::Cancelled);
     assert!(rig.lines().contains("error t"));
 }

@@ -23,12 +23,12 @@ pub(super) fn read(reader: &mut Reader, node: &Node, at: &str) -> CloudOptions {
         env_vars: read_variables(&mut object),
         metadata: object
             .member("metadata")
-            .and_then(|(reader, node, at)| match node.to_json() {
-                Json::Object(metadata) => Some(metadata),
-                _ => {
-                    reader.fault(&at, format!("must be an object, and is {}", node.kind()));
-                    None
+            .and_then(|(reader, node, at)| {
+                if let Json::Object(metadata) = node.to_json() {
+                    return Some(metadata);
                 }
+                reader.fault(&at, format!("must be an object, and is {}", node.kind()));
+                None
             })
             .unwrap_or_default(),
     };

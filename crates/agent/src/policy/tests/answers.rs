@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
 
 use super::*;
-use crate::engine::BoxFuture;
+use crate::boxed::BoxFuture;
 use crate::hooks::{HookFacts, McpServerUse};
 use crate::policy::{Answer, ApprovalRequest, Approver, ToolUse, Verdict};
 

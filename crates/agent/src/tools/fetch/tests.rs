@@ -27,7 +27,7 @@ impl Server {
                 served.spawn(async move {
                     let mut request = vec![0; 4096];
                     let read = stream.read(&mut request).await.unwrap_or(0);
-                    let request = String::from_utf8_lossy(request.get(..read).unwrap()).into_owned();
+                    let request = String::from_utf8_lossy(&request[..read]).into_owned();
                     let path = request.split(' ').nth(1).unwrap_or("/").to_owned();
                     for piece in answer(&path, port) {
                         if stream.write_all(&piece).await.is_err() {

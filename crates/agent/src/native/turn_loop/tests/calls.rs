@@ -49,10 +49,10 @@ fn calls_that_read_run_together_and_others_in_order() {
         ~StepStarted { step: 2 }
         ask after 0 ms"#]]
     .assert_eq(&rig.lines());
-    expect![[r#"
+    expect![[r"
         user: hello
         model: a=look b=peek c=write d=look
-        tools: a: one | b: two | c: three | d: four"#]]
+        tools: a: one | b: two | c: three | d: four"]]
     .assert_eq(&rig.talk());
 }
 
@@ -123,7 +123,7 @@ fn ids_that_are_empty_or_were_there_are_replaced() {
 fn a_model_that_only_makes_calls_that_cannot_be_made_is_stopped() {
     let mut rig = Rig::new(Limits::default());
     for number in 0..8 {
-        assert!(!rig.lines().contains("end"));
+        assert!(!rig.lines().contains("end "));
         rig.calls(&[("", &format!("none{number}"), "{}")]);
     }
     assert!(

@@ -4,6 +4,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
+#[expect(clippy::needless_pass_by_value, reason = "so that calls read well")]
 fn check(html: &str, expected: Expect) {
     let base = Url::parse("https://x.org/dir/page").unwrap();
     let Readable { title, text } = text(html, &base);
