@@ -98,8 +98,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     match what.as_str() {
         "relay" => relay(&prepare(workspace, options)?, options),
         "gateway" => gateway(&prepare(workspace, options)?, options),
-        "bridge" => bridge(&prepare(workspace, options)?, options),
-        "agent" => agent(&prepare(workspace, options)?, options),
+        "bridge" => bridge(&build(workspace)?, options),
+        "agent" => agent(&build(workspace)?, options),
         "faults" => faults(&prepare(workspace, options)?, options),
         _ => bail!("{USAGE}"),
     }
@@ -107,11 +107,16 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
 
 /// Builds what is measured and installs the peers at hand.
 fn prepare(workspace: &Workspace, options: Options) -> Result<Bench<'_>> {
+    let bench = build(workspace)?;
+    peers::install(workspace, &bench.peers, options.all_peers)?;
+    Ok(bench)
+}
+
+fn build(workspace: &Workspace) -> Result<Bench<'_>> {
     let build = ["build", "--release", "--locked", "-p", "toolway", "-p", "toolway-bench"];
     workspace.cargo(&build).run()?;
     let target = target_folder(workspace)?;
     let peers = workspace.peers().join(PEERS);
-    peers::install(workspace, &peers, options.all_peers)?;
     let out = target.join("bench");
     std::fs::create_dir_all(&out)?;
     let release = target.join("release");

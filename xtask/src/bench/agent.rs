@@ -95,7 +95,8 @@ fn told(said: Result<String>, words: &[&str], round: usize) -> Result<String> {
         }
         Err(error) => {
             eprintln!("warning: {}: {error:#}", words.join(" "));
-            let failure = json!({"front": "agent", "round": round, "error": format!("{}: {error}", words.join(" "))});
+            let failure =
+                json!({"front": "agent", "round": round, "error": format!("{}: {error}", words.join(" "))});
             writeln!(out, "{failure}")?;
         }
     }
@@ -176,8 +177,11 @@ const MANY: [Column; 5] = [
     ("MiB more after it", "memory_more_mb", false),
 ];
 const EVENTS: [Column; 2] = [("events/s", "events_s", true), ("lost", "events_lost", false)];
-const SEARCH: [Column; 3] =
-    [("word ms", "grep_word_ms", true), ("expression ms", "grep_regex_ms", true), ("glob ms", "glob_ms", true)];
+const SEARCH: [Column; 3] = [
+    ("word ms", "grep_word_ms", true),
+    ("expression ms", "grep_regex_ms", true),
+    ("glob ms", "glob_ms", true),
+];
 
 /// The block of the page.
 pub(super) fn block(measured: &Measured, facts: &Facts, options: Options) -> String {

@@ -57,9 +57,13 @@ pub(crate) async fn measure(args: &Args) -> Result<Vec<Value>> {
             }
             let Some(rg) = args.text("--rg") else { continue };
             let begin = Instant::now();
-            let output = Command::new(rg).args(words).current_dir(&tree).stdin(std::process::Stdio::null()).output()?;
+            let output = Command::new(rg)
+                .args(words)
+                .current_dir(&tree)
+                .stdin(std::process::Stdio::null())
+                .output()?;
             let taken = ms(begin.elapsed());
-            let lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
+            let lines = String::from_utf8_lossy(&output.stdout).lines().count();
             ensure!(u64::try_from(lines)? == found, "{figure}: {found} were found, and {lines} by ripgrep");
             if time > 0 {
                 other.push(taken);
@@ -108,7 +112,8 @@ fn text(seed: usize) -> String {
     let mut text = String::new();
     for line in 0..40 {
         let number = (seed * 31 + line * 7) % 1000;
-        text += &format!("pub fn step_{number}(value: u64) -> u64 {{ value.wrapping_mul({number}) }}\n");
+        let (name, body) = (format!("step_{number}"), format!("value.wrapping_mul({number})"));
+        text.extend(["pub fn ", &name, "(value: u64) -> u64 { ", &body, " }\n"]);
     }
     if seed.is_multiple_of(37) {
         text += "// An unreachable_needle lies here.\n";
