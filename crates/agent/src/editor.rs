@@ -263,5 +263,3 @@ fn fault(error: &AgentError) -> RpcError {
     RpcError::new(code, error.to_string())
 }
 
-#[cfg(test)]
-mod tests;
