@@ -113,9 +113,7 @@ impl EditorServer {
         for session in &sessions {
             session.cancel();
         }
-        let all = async {
-            while self.work.join_next().await.is_some() {}
-        };
+        let all = async { while self.work.join_next().await.is_some() {} };
         if timeout(END, all).await.is_err() {
             self.work.shutdown().await;
         }
@@ -262,4 +260,3 @@ fn fault(error: &AgentError) -> RpcError {
     };
     RpcError::new(code, error.to_string())
 }
-

@@ -81,7 +81,8 @@ impl Asker {
             "message": question.text,
             "requestedSchema": {"type": "object", "properties": {"answer": answer}, "required": ["answer"]},
         });
-        let given = self.outlet.ask("elicitation/create", &params, cancel).await.map_err(|error| error.text())?;
+        let given =
+            self.outlet.ask("elicitation/create", &params, cancel).await.map_err(|error| error.text())?;
         match given.pointer("/content/answer") {
             Some(Value::String(text)) => Ok(vec![text.clone()]),
             Some(Value::Array(list)) => {
@@ -94,9 +95,9 @@ impl Asker {
 
 impl Approver for Asker {
     fn ask<'a>(&'a self, request: ApprovalRequest, cancel: &'a CancellationToken) -> BoxFuture<'a, Answer> {
-        Box::pin(async move {
-            if self.unasked { Answer::Once } else { self.permission(&request, cancel).await }
-        })
+        Box::pin(
+            async move { if self.unasked { Answer::Once } else { self.permission(&request, cancel).await } },
+        )
     }
 }
 
@@ -185,7 +186,12 @@ mod tests {
         let call = asked_for(&request);
         assert_eq!(
             (&call["title"], &call["kind"], &call["rawInput"]["command"], &call["locations"][0]["path"]),
-            (&json!("`touch a`; Write /w/a (nothing allows it)"), &json!("execute"), &json!("touch a"), &json!("/w/a"))
+            (
+                &json!("`touch a`; Write /w/a (nothing allows it)"),
+                &json!("execute"),
+                &json!("touch a"),
+                &json!("/w/a")
+            )
         );
         let ids = |rules: &[String]| -> Vec<String> {
             choices(rules).iter().map(|choice| choice["optionId"].as_str().unwrap().to_owned()).collect()

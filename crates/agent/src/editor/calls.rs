@@ -110,7 +110,8 @@ pub(super) fn plan(result: &RawJson) -> Option<Value> {
     let todos = result.get("details")?.get("todos")?.as_array()?;
     let entry = |todo: &Value| {
         let status = todo.get("status")?.as_str()?;
-        (status != "cancelled").then(|| json!({"content": todo["content"], "priority": "medium", "status": status}))
+        (status != "cancelled")
+            .then(|| json!({"content": todo["content"], "priority": "medium", "status": status}))
     };
     let entries: Vec<Value> = todos.iter().filter_map(entry).collect();
     Some(json!({"sessionUpdate": "plan", "entries": entries}))
@@ -322,6 +323,9 @@ mod tests {
             {"id": "b", "content": "fill", "status": "cancelled"},
         ]}});
         let plan = plan(&RawJson::of(&result)).unwrap();
-        assert_eq!(plan["entries"], json!([{"content": "dig", "priority": "medium", "status": "in_progress"}]));
+        assert_eq!(
+            plan["entries"],
+            json!([{"content": "dig", "priority": "medium", "status": "in_progress"}])
+        );
     }
 }

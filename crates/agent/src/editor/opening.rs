@@ -20,11 +20,11 @@ impl Shared {
     /// `session/new`.
     pub(super) fn open(&self, params: &Value) -> Outcome {
         let id = AgentId::local();
-        let (mut options, asker) = self.options(params, id.as_str())?;
+        let mut options = self.options(params, id.as_str())?;
         options.agent_id = Some(id.clone());
         self.room(id.as_str())?;
         let agent = Agent::create(options.clone()).map_err(|error| fault(&error))?;
-        let session = Arc::new(EditorSession::new(agent, options, asker, true));
+        let session = Arc::new(EditorSession::new(agent, options, true));
         lock(&self.sessions).insert(id.to_string(), Arc::clone(&session));
         let mut opened = settings::told(&session, &self.options);
         if let Some(opened) = opened.as_object_mut() {
@@ -38,14 +38,14 @@ impl Shared {
     pub(super) async fn load(&self, params: &Value, repeats: bool) -> Outcome {
         let text = session_id(params);
         let id: AgentId = text.parse().map_err(|_| no_session(text))?;
-        let (options, asker) = self.options(params, id.as_str())?;
+        let options = self.options(params, id.as_str())?;
         self.close(id.as_str()).await;
         self.room(id.as_str())?;
         let agent = Agent::resume(&id, options.clone()).await.map_err(|error| fault(&error))?;
         if repeats {
             kept::repeat(&options, &id, &self.outlet).await?;
         }
-        let session = Arc::new(EditorSession::new(agent, options, asker, false));
+        let session = Arc::new(EditorSession::new(agent, options, false));
         let other = lock(&self.sessions).insert(id.to_string(), Arc::clone(&session));
         if let Some(other) = other {
             other.cancel();
@@ -64,7 +64,7 @@ impl Shared {
     }
 
     /// The options of a session: folders and servers are the editor's, and it is the one who is asked.
-    fn options(&self, params: &Value, id: &str) -> Result<(AgentOptions, Arc<Asker>), RpcError> {
+    fn options(&self, params: &Value, id: &str) -> Result<AgentOptions, RpcError> {
         let mut faults = Vec::new();
         let cwd = params.get("cwd").and_then(Value::as_str).map(PathBuf::from);
         let cwd = cwd.filter(|cwd| cwd.is_absolute());
@@ -96,14 +96,15 @@ impl Shared {
         // Of one name the editor's own is meant: it is named last.
         let given = options.mcp_servers.iter().filter(|(name, _)| own.get(name).is_none());
         let given = given.map(|(name, server)| (name.to_owned(), server.clone()));
-        let all: McpServers = given.chain(own.iter().map(|(name, server)| (name.to_owned(), server.clone()))).collect();
+        let all: McpServers =
+            given.chain(own.iter().map(|(name, server)| (name.to_owned(), server.clone()))).collect();
         options.mcp_servers = all;
         if let Place::Local(local) = &mut options.place {
             local.cwd = cwd;
             local.dirs.extend(dirs);
-            local.person = Person { approver: Some(asker.clone()), host: Some(asker.clone()) };
+            local.person = Person { approver: Some(asker.clone()), host: Some(asker) };
         }
-        Ok((options, asker))
+        Ok(options)
     }
 }
 
@@ -135,7 +136,8 @@ fn server(entry: &Value) -> Result<(String, McpServer), String> {
             let args: Option<Vec<String>> = args.collect();
             let args = args.ok_or("args must be texts")?;
             let server = McpServer::command(text("command")?).args(args);
-            let server = pairs("env")?.into_iter().fold(server, |server, (name, value)| server.env(name, value));
+            let server =
+                pairs("env")?.into_iter().fold(server, |server, (name, value)| server.env(name, value));
             Ok((name, server))
         }
         Some(kind @ ("http" | "sse")) => {
@@ -153,11 +155,15 @@ mod tests {
 
     #[test]
     fn servers_are_read_as_the_protocol_writes_them() {
-        let read = |entry: Value| server(&entry).map(|(name, server)| (name, Value::Object(server.members().clone())));
-        let stdio = json!({"name": "a", "command": "/b", "args": ["c"], "env": [{"name": "D", "value": "e"}]});
+        let read = |entry: Value| {
+            server(&entry).map(|(name, server)| (name, Value::Object(server.members().clone())))
+        };
+        let stdio =
+            json!({"name": "a", "command": "/b", "args": ["c"], "env": [{"name": "D", "value": "e"}]});
         let expected = json!({"command": "/b", "args": ["c"], "env": {"D": "e"}});
         assert_eq!(read(stdio), Ok(("a".to_owned(), expected)));
-        let http = json!({"type": "sse", "name": "a", "url": "http://x", "headers": [{"name": "K", "value": "v"}]});
+        let http =
+            json!({"type": "sse", "name": "a", "url": "http://x", "headers": [{"name": "K", "value": "v"}]});
         let expected = json!({"type": "sse", "url": "http://x", "headers": {"K": "v"}});
         assert_eq!(read(http), Ok(("a".to_owned(), expected)));
         for (entry, reason) in [

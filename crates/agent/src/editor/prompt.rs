@@ -101,7 +101,10 @@ mod tests {
             (json!({"prompt": [{"type": "text"}]}), "prompt[0]: text is missing"),
             (json!({"prompt": [{"type": "audio", "data": ""}]}), "\"audio\" is not taken"),
             (json!({"prompt": [3]}), "prompt[0]: type is missing"),
-            (json!({"prompt": [{"type": "resource", "resource": {"blob": "AA=="}}]}), "as text or as a picture"),
+            (
+                json!({"prompt": [{"type": "resource", "resource": {"blob": "AA=="}}]}),
+                "as text or as a picture",
+            ),
         ];
         for (params, told) in table {
             let error = read(&params).unwrap_err();

@@ -8,7 +8,6 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::asker::Asker;
 use super::greeting::Client;
 use super::showing::{self, Showing, Update};
 use super::{INVALID_REQUEST, Outcome, Shared, fault, lock};
@@ -30,8 +29,6 @@ pub(super) struct EditorSession {
     pub(super) agent: Agent,
     id: String,
     options: AgentOptions,
-    /// Held as long as the session: the options hold it, too.
-    _asker: Arc<Asker>,
     state: Mutex<State>,
 }
 
@@ -61,7 +58,7 @@ impl Drop for Turn {
 }
 
 impl EditorSession {
-    pub(super) fn new(agent: Agent, options: AgentOptions, asker: Arc<Asker>, is_new: bool) -> Self {
+    pub(super) fn new(agent: Agent, options: AgentOptions, is_new: bool) -> Self {
         let state = State {
             mode: options.mode,
             model: options.model.clone(),
@@ -70,7 +67,7 @@ impl EditorSession {
             is_new,
         };
         let id = agent.id().to_string();
-        Self { agent, id, options, _asker: asker, state: Mutex::new(state) }
+        Self { agent, id, options, state: Mutex::new(state) }
     }
 
     pub(super) fn id(&self) -> &str {
@@ -155,7 +152,9 @@ impl EditorSession {
             ..SendOptions::default()
         };
         match self.agent.send(prompt.clone(), options(false)).await {
-            Err(AgentError::AgentBusy { is_alive: false, .. }) => self.agent.send(prompt, options(true)).await,
+            Err(AgentError::AgentBusy { is_alive: false, .. }) => {
+                self.agent.send(prompt, options(true)).await
+            }
             other => other,
         }
     }

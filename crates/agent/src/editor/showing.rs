@@ -69,7 +69,9 @@ impl Showing {
                 vec![Update::Call(Box::new(calls::partial(call_id, &name)))]
             }
             Delta::ToolCallStarted(call) | Delta::ToolCallCompleted(call) => self.call(&call),
-            Delta::ToolCallProgress { call_id, message } => self.wrote(&call_id, &format!("{message}\n"), now),
+            Delta::ToolCallProgress { call_id, message } => {
+                self.wrote(&call_id, &format!("{message}\n"), now)
+            }
             Delta::ShellOutput { call_id, text, .. } => self.wrote(&call_id, &text, now),
             _ => Vec::new(),
         }
@@ -119,8 +121,10 @@ impl Showing {
     /// What calls have written since it was told last.
     pub(super) fn output(&mut self) -> Vec<Update> {
         self.due = None;
-        let news = self.open.iter_mut().filter(|(_, open)| std::mem::take(&mut open.is_new));
-        news.map(|(id, open)| Update::Call(Box::new(calls::output(id, &open.output)))).collect()
+        let news = self.open.iter_mut().filter_map(|(id, open)| {
+            std::mem::take(&mut open.is_new).then(|| Box::new(calls::output(id, &open.output)))
+        });
+        news.map(Update::Call).collect()
     }
 
     /// Nothing more comes: calls that are open have failed for this reason.
@@ -196,8 +200,11 @@ mod tests {
     async fn a_call_is_begun_once_and_ended_once() {
         let mut showing = Showing::new("/w".into());
         let now = Instant::now();
-        let partial =
-            || Delta::PartialToolCall { call_id: "c".to_owned(), name: "read".to_owned(), arguments: String::new() };
+        let partial = || Delta::PartialToolCall {
+            call_id: "c".to_owned(),
+            name: "read".to_owned(),
+            arguments: String::new(),
+        };
         assert_eq!(told(&showing.delta(partial(), now)), [pair("tool_call", "pending")]);
         assert!(showing.delta(partial(), now).is_empty());
         let started = Delta::ToolCallStarted(running("c", "read"));
