@@ -194,8 +194,10 @@ impl Core {
     }
 }
 
-/// How long the first call to a model waits for servers where none is said to be required.
-const PATIENCE: Duration = Duration::from_millis(800);
+/// How long the first call to a model waits for servers where none is said to be required. A model that is asked without
+/// its tools answers without them, and never asks again; a package runner takes seconds. A server that is mute costs this
+/// once for each generation.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl CoreShared {
     async fn look(&self) {

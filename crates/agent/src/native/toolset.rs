@@ -108,6 +108,11 @@ impl Toolset {
         Arc::make_mut(&mut self.offer).resolve = resolve;
     }
 
+    /// Whose a name is that is not among these. Only where no tool is held back: it would be found that way.
+    pub(super) fn absent_by(&mut self, absent: Resolve) {
+        Arc::make_mut(&mut self.offer).absent = absent;
+    }
+
     /// Where a call by this name goes.
     pub(super) fn target(&self, name: &str) -> Option<&Target> {
         self.targets.get(name)
