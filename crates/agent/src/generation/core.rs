@@ -239,6 +239,7 @@ impl CallGate for Asking {
                 tool: found.tool.clone(),
                 arguments: own.clone(),
                 read_only: found.read_only,
+                side_by_side: found.side_by_side,
             };
             let allowed = gate.before(target).await?;
             Ok(match (allowed == own, through.is_some()) {
