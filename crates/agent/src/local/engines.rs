@@ -159,7 +159,8 @@ impl Setup {
         let through = Arc::clone(&sight);
         let session = ToolSession::new(tools, self.local.person.host.clone()).with_sight(move |path| {
             let gate = through.read().unwrap_or_else(PoisonError::into_inner);
-            !gate.hides_files() || !matches!(gate.decide(&Action::Read(path.to_owned())), Decision::Deny { .. })
+            !gate.hides_files()
+                || !matches!(gate.decide(&Action::Read(path.to_owned())), Decision::Deny { .. })
         });
         let variables = &self.machine.environment().vars;
         let access = ServiceAccess {

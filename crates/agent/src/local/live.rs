@@ -143,8 +143,7 @@ impl Live {
 
     /// It runs.
     pub(super) fn is_running(&self) {
-        let change =
-            RunChange::to(RunStatus::Running);
+        let change = RunChange::to(RunStatus::Running);
         self.tell(EventKind::Status { status: RunStatus::Running, message: None }, Some(change));
         self.state.send_modify(|state| state.status = RunStatus::Running);
     }
