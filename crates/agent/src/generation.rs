@@ -188,6 +188,22 @@ impl Generation {
         })
     }
 
+    /// The same, where the server that the name seems to be of is waited for while it starts.
+    pub async fn find(&self, call: &McpCall<'_>, cancel: &CancellationToken) -> Option<McpTarget> {
+        if self.meant(call).is_none() {
+            tokio::select! {
+                () = self.late(call.exposed) => {}
+                () = cancel.cancelled() => return None,
+            }
+        }
+        self.target(call)
+    }
+
+    /// The configured server that a tool of that name would be of, direct ones aside.
+    pub fn server_of(&self, exposed: &str) -> Option<String> {
+        self.parts.iter().filter(|part| !part.is_direct).find_map(|part| part.server_of(exposed))
+    }
+
     /// Waits for servers that the first call to the model waits for, and for nothing else.
     pub async fn ready(&self) {
         for part in &self.parts {
@@ -239,6 +255,11 @@ impl Generation {
             Some(part) => part.core.front(gate).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// How many requests have come over the front so far: none, from an agent that does nothing with its servers.
+    pub fn front_visits(&self) -> u64 {
+        self.parts.iter().find(|part| !part.is_direct).map_or(0, |part| part.core.front_visits())
     }
 
     /// Servers that agents behind a protocol are given as they are.

@@ -3,6 +3,7 @@
 
 mod agent;
 mod bridge;
+mod chat;
 mod config;
 mod doctor;
 mod manage;
@@ -19,6 +20,7 @@ pub(crate) use agent::{
     AgentArgs, AgentCommand, KeptArgs, OfferArgs, OneArgs, ResumeArgs, RunArgs, RuntimeArgs, SendArgs,
 };
 pub(crate) use bridge::BridgeArgs;
+pub(crate) use chat::ChatArgs;
 pub(crate) use config::{CheckArgs, ConfigArgs, ConfigCommand, PathArgs, ShowConfigArgs, TrustArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use manage::{AddArgs, ExportArgs, ImportArgs, ScopeArgs, ServerArgs};
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Bridge(BridgeArgs),
     /// Send prompts to agents that have these servers, and look at what they did.
     Agent(AgentArgs),
+    /// Talk with an agent in a terminal; it can call this chat's own tools.
+    Chat(Box<ChatArgs>),
     /// List, read, search and remove saved results.
     Saved(SavedArgs),
     /// Show every configured server and its state, also those that are not started, and why.

@@ -24,6 +24,16 @@ pub(super) fn resolver(servers: &Arc<Generation>) -> Resolve {
     })))
 }
 
+/// Finds the server that a name seems to be of whose tool is not there: it may be on its way, or has failed.
+pub(super) fn absent(servers: &Arc<Generation>) -> Resolve {
+    let servers = Arc::clone(servers);
+    Resolve(Some(Arc::new(move |name: &str, arguments: &RawJson| {
+        let server = servers.server_of(name)?;
+        let shown = Shown::Mcp { server, tool: name.to_owned() };
+        Some(Resolved { offered: Offered { together: false, shown }, arguments: arguments.clone() })
+    })))
+}
+
 /// The words before the conversation.
 pub(super) async fn system(work: &Work) -> String {
     let context = &work.surroundings.context;

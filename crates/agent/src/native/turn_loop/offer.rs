@@ -11,6 +11,8 @@ use toolway_bridge::RawJson;
 pub(crate) struct Offer {
     pub(crate) tools: BTreeMap<String, Offered>,
     pub(crate) resolve: Resolve,
+    /// Finds servers that may have a tool of a name which is not among these: one that is on its way, or failed.
+    pub(crate) absent: Resolve,
 }
 
 /// Finds what a call of a tool that calls others is really for.
