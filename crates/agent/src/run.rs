@@ -84,6 +84,27 @@ pub struct RunFault {
     pub message: String,
 }
 
+impl fmt::Display for RunFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}] {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for RunFault {}
+
+impl RunState {
+    /// The final text, empty where there is none.
+    ///
+    /// # Errors
+    /// Why the run failed or was given up.
+    pub fn into_result(self) -> Result<String, RunFault> {
+        match self.error {
+            Some(fault) => Err(fault),
+            None => Ok(self.result.unwrap_or_default()),
+        }
+    }
+}
+
 /// What can be done with a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

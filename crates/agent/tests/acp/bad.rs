@@ -128,12 +128,16 @@ async fn a_closed_engine_ends_what_runs() -> Result<()> {
         while sink.deltas().is_empty() {
             sleep(Duration::from_millis(5)).await;
         }
+        let begun = Instant::now();
         engine.close().await;
+        begun.elapsed()
     };
     let mut turn = rig.turn("go", &servers);
     turn.limits.time = Some(Duration::from_mins(1));
-    let (end, ()) = tokio::join!(engine.run(turn, sink.clone()), closing);
+    let (end, took) = tokio::join!(engine.run(turn, sink.clone()), closing);
     ensure!(matches!(&end, Ok(end) if end.stop == TurnStop::Cancelled), "{end:?}");
+    // An agent that hangs is not waited for as long as when its prompt is cancelled.
+    ensure!(took < Duration::from_secs(8), "{took:?}");
     ensure!(rig.is_gone()?);
     let late = engine.run(rig.turn("late", &servers), Arc::new(Recorder::default())).await;
     ensure!(late.is_err_and(|error| error.code() == "agent_closed"));

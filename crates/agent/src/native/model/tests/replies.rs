@@ -1,3 +1,5 @@
+//! How the answers of each service are read.
+
 use serde_json::json;
 
 use super::*;

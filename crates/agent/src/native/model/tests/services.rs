@@ -1,3 +1,5 @@
+//! Which service an id names, and where its key and address come from.
+
 use std::collections::BTreeMap;
 
 use serde_json::json;
