@@ -133,8 +133,8 @@ fn targets(measured: &Measured) -> Vec<Target> {
     ];
     for store in ["sqlite", "jsonl"] {
         let of = |metric| stores.median(store, metric);
-        all.push(row(format!("{store}: events per second"), of("events_s"), "", AtLeast(1000.0)));
-        all.push(row(format!("{store}: events lost"), of("events_lost"), "", AtMost(0.0)));
+        all.push(Target::new(format!("{store}: events per second"), of("events_s"), "", AtLeast(1000.0)));
+        all.push(Target::new(format!("{store}: events lost"), of("events_lost"), "", AtMost(0.0)));
     }
     all.extend([
         row("an agent at rest", own("rest_mb"), " MiB", AtMost(15.0)),
@@ -150,7 +150,7 @@ fn targets(measured: &Measured) -> Vec<Target> {
         ("`glob`", "glob_ms"),
     ] {
         let what = format!("50,000 files: {what}, to ripgrep");
-        all.push(row(what, search.ratio("tools", metric), " x", AtMost(1.2)));
+        all.push(Target::new(what, search.ratio("tools", metric), " x", AtMost(1.2)));
     }
     all
 }
