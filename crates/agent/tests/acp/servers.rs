@@ -258,7 +258,7 @@ async fn fifty_agents_leave_nothing_behind() -> Result<()> {
         for line in journal(dir.path())?.into_iter().filter(|line| line["event"] == "start") {
             let pid = u32::try_from(line["pid"].as_u64().context("no pid")?)?;
             // What is dropped ends in the background.
-            let waits = move || toolway_testkit::wait_for_end(pid, Duration::from_secs(10));
+            let waits = move || toolway_testkit::wait_for_end(pid, Duration::from_mins(1));
             ensure!(tokio::task::spawn_blocking(waits).await??, "{pid} of {number} is there");
         }
         if number == 4 {
@@ -270,7 +270,7 @@ async fn fifty_agents_leave_nothing_behind() -> Result<()> {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), left)
+    tokio::time::timeout(Duration::from_mins(1), left)
         .await
         .with_context(|| format!("{files} files before, {:?} after", toolway_testkit::open_files(mine)))?;
     Ok(())
