@@ -108,6 +108,8 @@ pub struct McpTarget {
     pub arguments: RawJson,
     /// It says that it only reads.
     pub read_only: bool,
+    /// Its calls may be made at once, see [`McpTool::side_by_side`].
+    pub side_by_side: bool,
 }
 
 /// Is asked before a tool is called over the front, where agents behind a protocol call. Implemented by their engine.
@@ -185,7 +187,24 @@ impl Generation {
             tool: tool.tool.clone(),
             arguments,
             read_only: tool.read_only,
+            side_by_side: tool.side_by_side,
         })
+    }
+
+    /// The same, where the server that the name seems to be of is waited for while it starts.
+    pub async fn find(&self, call: &McpCall<'_>, cancel: &CancellationToken) -> Option<McpTarget> {
+        if self.meant(call).is_none() {
+            tokio::select! {
+                () = self.late(call.exposed) => {}
+                () = cancel.cancelled() => return None,
+            }
+        }
+        self.target(call)
+    }
+
+    /// The configured server that a tool of that name would be of, direct ones aside.
+    pub fn server_of(&self, exposed: &str) -> Option<String> {
+        self.parts.iter().filter(|part| !part.is_direct).find_map(|part| part.server_of(exposed))
     }
 
     /// Waits for servers that the first call to the model waits for, and for nothing else.
@@ -239,6 +258,11 @@ impl Generation {
             Some(part) => part.core.front(gate).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// How many requests have come over the front so far: none, from an agent that does nothing with its servers.
+    pub fn front_visits(&self) -> u64 {
+        self.parts.iter().find(|part| !part.is_direct).map_or(0, |part| part.core.front_visits())
     }
 
     /// Servers that agents behind a protocol are given as they are.

@@ -228,7 +228,8 @@ fn only_the_binary_reads_the_environment() -> Result<()> {
         let name = relative(&file);
         let is_library = name.starts_with("crates/") && name.contains("/src/");
         // The SDK has a composition of its own.
-        let owners = ["crates/cli/", "crates/testkit/", "crates/bench/", "crates/agent/src/options/machine.rs"];
+        let owners =
+            ["crates/cli/", "crates/testkit/", "crates/bench/", "crates/agent/src/options/machine.rs"];
         let may = owners.iter().any(|owner| name.starts_with(owner));
         if !is_library || may {
             continue;

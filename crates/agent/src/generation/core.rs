@@ -36,7 +36,7 @@ pub(super) struct Core {
     begun: Instant,
     end: CancellationToken,
     over: CancellationToken,
-    front: OnceCell<Front>,
+    front: OnceCell<(Front, HttpFront)>,
     tasks: TaskTracker,
     guard: Arc<Guard>,
     _drop: DropGuard,
@@ -47,6 +47,8 @@ pub(super) struct Core {
 struct CoreShared {
     handle: GatewayHandle,
     calls: Option<Calls>,
+    /// It has nothing but a server of the program's own.
+    bare: bool,
     view: RwLock<View>,
     seen: watch::Sender<u64>,
     /// Who is asked about calls over the front, by now.
@@ -88,6 +90,7 @@ impl Core {
         let shared = Arc::new(CoreShared {
             handle: handle.clone(),
             calls,
+            bare: gateway.bare,
             view: RwLock::default(),
             seen: watch::channel(0).0,
             gate: RwLock::default(),
@@ -152,10 +155,16 @@ impl Core {
     /// Serves the same gateway over loopback HTTP, from the first call of this on.
     pub(super) async fn front(&self, gate: Option<Arc<dyn FrontGate>>) -> Result<Front, AgentError> {
         *self.shared.gate.write().unwrap_or_else(PoisonError::into_inner) = gate;
-        self.front.get_or_try_init(|| self.listen()).await.cloned()
+        let (front, _) = self.front.get_or_try_init(|| self.listen()).await?;
+        Ok(front.clone())
     }
 
-    async fn listen(&self) -> Result<Front, AgentError> {
+    /// How many requests have come over it.
+    pub(super) fn front_visits(&self) -> u64 {
+        self.front.get().map_or(0, |(_, front)| front.visits())
+    }
+
+    async fn listen(&self) -> Result<(Front, HttpFront), AgentError> {
         let failed = |what: &str, reason: &dyn std::fmt::Display| AgentError::Runtime {
             message: format!("servers cannot be offered to the agent: {what}: {reason}"),
         };
@@ -168,8 +177,9 @@ impl Core {
             HttpFrontConfig { token: Some(token.clone()), gate: Some(gate), ..HttpFrontConfig::default() };
         let front = HttpFront::new(config, self.shared.handle.clone(), Arc::clone(&self.guard));
         let end = self.end.clone();
-        self.tasks.spawn(async move { front.serve(listener, end).await });
-        Ok(Front { url: format!("http://{address}/mcp"), token })
+        let served = front.clone();
+        self.tasks.spawn(async move { served.serve(listener, end).await });
+        Ok((Front { url: format!("http://{address}/mcp"), token }, front))
     }
 
     /// Begins to end it.
@@ -184,13 +194,18 @@ impl Core {
     }
 }
 
-/// How long the first call to a model waits for servers where none is said to be required.
-const PATIENCE: Duration = Duration::from_millis(800);
+/// How long the first call to a model waits for servers where none is said to be required. A model that is asked without
+/// its tools answers without them, and never asks again; a package runner takes seconds. A server that is mute costs this
+/// once for each generation.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl CoreShared {
     async fn look(&self) {
         let (status, tools) = (self.handle.status().await, self.handle.tools().await);
-        let view = View { status: Arc::new(status), offer: Arc::new(Offer::of(&tools)) };
+        let offer = Offer::of(&tools);
+        // A server of the program's own runs what it is asked in the order that its host chooses.
+        let offer = Arc::new(if self.bare { offer.side_by_side() } else { offer });
+        let view = View { status: Arc::new(status), offer };
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
         self.seen.send_modify(|seen| *seen = seen.wrapping_add(1));
     }
@@ -224,6 +239,7 @@ impl CallGate for Asking {
                 tool: found.tool.clone(),
                 arguments: own.clone(),
                 read_only: found.read_only,
+                side_by_side: found.side_by_side,
             };
             let allowed = gate.before(target).await?;
             Ok(match (allowed == own, through.is_some()) {

@@ -13,7 +13,7 @@ use crate::engine::{BoxFuture, Engine, EngineTurn, RunSink, TurnEnd};
 use crate::error::AgentError;
 use crate::generation::guard;
 use crate::hooks::Hooks;
-use crate::native::model::{Patience, RemoteModels, ServiceAccess};
+use crate::native::model::RemoteModels;
 use crate::native::{NativeEngine, NativeOptions, Surroundings};
 use crate::options::{AgentOptions, EngineChoice, LocalOptions, Machine, Trust};
 use crate::policy::{Action, Decision, Gate, GateOptions, PermissionMode, PermissionRules};
@@ -162,14 +162,9 @@ impl Setup {
             !gate.hides_files()
                 || !matches!(gate.decide(&Action::Read(path.to_owned())), Decision::Deny { .. })
         });
-        let variables = &self.machine.environment().vars;
-        let access = ServiceAccess {
-            api_key: self.options.api_key.clone(),
-            base_url: None,
-            variables: variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-        };
+        let models = RemoteModels::of(&self.machine, self.options.api_key.clone(), self.local.agent_retries);
         let native = NativeOptions {
-            models: Arc::new(RemoteModels::new(access, Patience::default())),
+            models: Arc::new(models),
             capabilities: self.capabilities.clone(),
             session: Arc::new(session),
             guard: Some(guard(&self.local.guard, &self.machine)?),

@@ -79,7 +79,7 @@ impl Toolset {
             } else {
                 Shown::Mcp { server: tool.server.to_string(), tool: tool.tool.clone() }
             };
-            let offered = Offered { together: tool.read_only, shown };
+            let offered = Offered { together: tool.side_by_side, shown };
             set.add(&mut offer, spec, Target::Mcp(tool.clone()), offered);
         }
         if let Some(spec) = saved.filter(|spec| !set.targets.contains_key(&spec.name)) {
@@ -106,6 +106,11 @@ impl Toolset {
     /// How calls of a tool that calls others are shown and ordered.
     pub(super) fn resolve_by(&mut self, resolve: Resolve) {
         Arc::make_mut(&mut self.offer).resolve = resolve;
+    }
+
+    /// Whose a name is that is not among these. Only where no tool is held back: it would be found that way.
+    pub(super) fn absent_by(&mut self, absent: Resolve) {
+        Arc::make_mut(&mut self.offer).absent = absent;
     }
 
     /// Where a call by this name goes.

@@ -7,13 +7,14 @@ use serde_json::json;
 use toolway_agent::{FrontGate, LocalOptions, McpServer, McpServers, McpTarget};
 use toolway_bridge::RawJson;
 
-use super::support::{Bench, DEADLINE, call, report, run, text, tool};
+use super::support::{Bench, DEADLINE, call, generations, report, run, text, tool};
 
 #[tokio::test]
 async fn the_same_servers_are_reached_over_loopback_with_the_token_alone() -> Result<()> {
     let bench = Bench::new()?;
-    let agent = bench
-        .agent(&bench.options(McpServers::new().with("a", bench.scripted("")?), LocalOptions::default()))?;
+    let agent = generations(
+        &bench.options(McpServers::new().with("a", bench.scripted("")?), LocalOptions::default()),
+    )?;
     let generation = run(&agent).await?;
     tool(&generation, "a__echo").await?;
     let front = generation.front().await?.ok_or_else(|| anyhow::anyhow!("no front"))?;
@@ -21,7 +22,7 @@ async fn the_same_servers_are_reached_over_loopback_with_the_token_alone() -> Re
     let client =
         McpServer::url(&front.url).header("Authorization", format!("Bearer {}", front.token.expose()));
     let servers = McpServers::new().with("in", client).with("out", McpServer::url(&front.url));
-    let outside = bench.agent(&bench.options(servers, LocalOptions::default()))?;
+    let outside = generations(&bench.options(servers, LocalOptions::default()))?;
     let seen = run(&outside).await?;
     tool(&seen, "in__a__echo").await?;
     report(&seen, "in", "connected").await?;
@@ -53,7 +54,7 @@ impl FrontGate for OnlyEcho {
 async fn statement_a44_what_a_gate_refuses_at_the_front_reaches_no_server() -> Result<()> {
     let mut bench = Bench::new()?;
     let servers = McpServers::new().with("a", bench.scripted("on tools/call/other -> text reached")?);
-    let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
+    let agent = generations(&bench.options(servers, LocalOptions::default()))?;
     let generation = run(&agent).await?;
     tool(&generation, "a__other").await?;
     let front = generation.front_through(Some(Arc::new(OnlyEcho))).await?;
@@ -61,8 +62,7 @@ async fn statement_a44_what_a_gate_refuses_at_the_front_reaches_no_server() -> R
     let mut peer = bench.peer()?;
     let client =
         McpServer::url(&front.url).header("Authorization", format!("Bearer {}", front.token.expose()));
-    let outside =
-        bench.agent(&bench.options(McpServers::new().with("in", client), LocalOptions::default()))?;
+    let outside = generations(&bench.options(McpServers::new().with("in", client), LocalOptions::default()))?;
     let seen = run(&outside).await?;
     report(&seen, "in", "connected").await?;
     let of = |own: &str| {

@@ -60,6 +60,11 @@ impl Asker {
         matches!(line, Line::Typed(text) if is_yes(&text))
     }
 
+    /// Gives the terminal something that steers it, which we made ourselves.
+    pub(crate) fn terminal(&self, sequence: &str) {
+        self.console.tell(sequence);
+    }
+
     /// Says, once, that it was denied, and which flag allows it.
     fn denied(&self, request: &ApprovalRequest) {
         let done = actions(request);

@@ -10,7 +10,7 @@ use toolway_proxy::gateway::CALL_TOOL;
 use super::told::failed;
 use super::{Work, task};
 use crate::event::{Delta, Usage};
-use crate::generation::{McpCall, McpProgress, McpResult, McpTarget, McpTool};
+use crate::generation::{McpCall, McpProgress, McpResult, McpTarget};
 use crate::native::model::UserPart;
 use crate::native::toolset::{Target, Toolset};
 use crate::native::turn_loop::{CallDone, PlannedCall};
@@ -32,9 +32,13 @@ pub(super) async fn call(
 ) -> CallDone {
     match toolset.target(&call.name) {
         Some(Target::BuiltIn(tool)) => built_in(&work, tool.as_ref(), call, &cancel).await,
-        Some(Target::Mcp(tool)) => server(&work, tool, call, &cancel).await,
+        Some(Target::Mcp(tool)) => server(&work, &tool.exposed, call, &cancel).await,
         Some(Target::Task) => task::run(&work, call, left, &cancel).await,
         Some(Target::Saved) => saved(&work, call).await,
+        // Its server is on its way, or failed: it is waited for, and says so.
+        None if work.servers.server_of(&call.name).is_some() => {
+            server(&work, &call.name.clone(), call, &cancel).await
+        }
         None => failed(call.id, &format!("There is no tool {:?} any more.", call.name)),
     }
 }
@@ -98,9 +102,10 @@ async fn fitted(work: &Work, tool: &str, output: &ToolOutput) -> String {
     fitted.await.unwrap_or_else(|_| output.text.clone())
 }
 
-async fn server(work: &Work, tool: &McpTool, call: PlannedCall, cancel: &CancellationToken) -> CallDone {
-    let asked = McpCall { exposed: &tool.exposed, arguments: call.arguments.clone() };
-    let target = work.servers.target(&asked).filter(|target| !target.server.is_empty());
+async fn server(work: &Work, exposed: &str, call: PlannedCall, cancel: &CancellationToken) -> CallDone {
+    let asked = McpCall { exposed, arguments: call.arguments.clone() };
+    let found = work.servers.find(&asked, cancel).await;
+    let target = found.filter(|target| !target.server.is_empty());
     let begun = Instant::now();
     let Some(target) = target else {
         // The gateway's own tools touch nothing, and what is not there says so.

@@ -69,7 +69,9 @@ fn of_code(code: &str) -> Option<String> {
 /// Which flag a fault of the options is about.
 fn of_field(field: &str) -> Option<String> {
     let hint = match field {
-        "model" | "model.id" => "name a model: --model ID, or TOOLWAY_MODEL; or an agent of the protocol: --acp PRESET",
+        "model" | "model.id" => {
+            "name a model: --model ID, or TOOLWAY_MODEL; or an agent of the protocol: --acp PRESET"
+        }
         field if field.starts_with("permissions.") => "rules are given by --allow and --deny",
         _ => return None,
     };

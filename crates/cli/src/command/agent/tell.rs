@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_call_is_one_line() {
-        let of = |name: &str, args: &str| summary(name, Some(&RawJson::new(args).unwrap()));
+        let of = |name: &str, args: &str| summary(name, Some(&RawJson::new(args.to_owned()).unwrap()));
         assert_eq!(of("shell", r#"{"command":"cargo\ntest"}"#), "shell: cargo test");
         assert_eq!(
             of("mcp", r#"{"providerIdentifier":"db","toolName":"query","args":{"n":1}}"#),
@@ -185,7 +185,7 @@ mod tests {
                 name: "shell".into(),
                 status: ToolCallStatus::Error,
                 args: None,
-                result: Some(RawJson::new(result).unwrap()),
+                result: Some(RawJson::new(result.to_owned()).unwrap()),
                 truncated: toolway_agent::Truncated::default(),
             })
         };

@@ -16,6 +16,7 @@ mod stream;
 mod tls;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use toolway_guard::Guard;
@@ -95,6 +96,7 @@ struct Shared {
     gateway: GatewayHandle,
     guard: Arc<Guard>,
     sessions: Sessions,
+    visits: AtomicU64,
 }
 
 impl HttpFront {
@@ -102,7 +104,13 @@ impl HttpFront {
     pub fn new(config: HttpFrontConfig, gateway: GatewayHandle, guard: Arc<Guard>) -> Self {
         let door = Door::new(&config);
         let sessions = Sessions::new(config.max_sessions, config.session_idle);
-        Self { shared: Arc::new(Shared { config, door, gateway, guard, sessions }) }
+        let visits = AtomicU64::new(0);
+        Self { shared: Arc::new(Shared { config, door, gateway, guard, sessions, visits }) }
+    }
+
+    /// How many requests have come through the door so far.
+    pub fn visits(&self) -> u64 {
+        self.shared.visits.load(Ordering::Relaxed)
     }
 }
 

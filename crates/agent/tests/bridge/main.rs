@@ -1,0 +1,10 @@
+//! The bridge as it is, between a host and agents of this crate on both runtimes: what the bridge promises, with an agent
+//! that is alive.
+
+mod calls;
+mod ends;
+mod prompts;
+mod replay;
+mod rig;
+mod skills;
+mod talk;
