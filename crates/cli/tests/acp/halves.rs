@@ -57,18 +57,23 @@ fn a_run_goes_through_both_halves() -> Result<()> {
 #[test]
 fn servers_of_the_one_half_are_tools_of_the_other() -> Result<()> {
     let script = "tool {\"name\":\"build\",\"inputSchema\":{\"type\":\"object\"}}\non tools/call/build -> text built {x*100} whole\n";
+    let sleep = json!({"calls": [{"name": "shell", "arguments": {"command": "sleep 1"}}]});
     let house = House::new(&json!({"rules": [
         {"when": {"result": "built"}, "reply": {"text": "It was built."}},
-        {"when": {"user": "build"}, "reply": {"calls": [{"name": "${tool}", "arguments": {}}],
-            "capture": {"tool": {"after": "\"name\":\"toolway", "until": "\""}}}},
-    ]}))?;
+        {"when": {"tool": "toolway__one__build"}, "reply": {"calls": [{"name": "toolway__one__build", "arguments": {}}]}},
+    ], "otherwise": sleep}))?;
     let server = house.server("one", script)?;
     let entry = json!({"command": server["command"], "args": server["args"], "required": true});
     let file = house.rig.path().join("servers.json");
     std::fs::write(&file, json!({"mcpServers": {"one": entry}}).to_string())?;
     let output = run(&house, &["--yes", "--json", "--mcp-config", &file.to_string_lossy(), "build"])?;
     ensure!(output.status.code() == Some(0), "{output:?}");
-    let tools = house.model.requests()[0].tools();
-    ensure!(tools.iter().any(|tool| tool.contains("build")), "{tools:?}");
+    let events = events(&output)?;
+    let last = events.last().cloned().unwrap_or_default();
+    ensure!(last["result"] == "It was built.", "{last}");
+    let call = events.iter().rfind(|event| event["type"] == "tool_call" && event["name"] == "mcp");
+    let call = call.cloned().unwrap_or_default();
+    let named = (&call["args"]["providerIdentifier"], &call["args"]["toolName"]);
+    ensure!(named == (&json!("one"), &json!("build")) && call["status"] == "completed", "{call}");
     house.leave()
 }

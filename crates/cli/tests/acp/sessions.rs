@@ -13,20 +13,20 @@ on tools/call/build -> text built it
 fn servers_of_the_editor_are_there_and_the_state_of_those_that_are_not_is_told() -> Result<()> {
     let house = House::new(&json!({"rules": [
         {"when": {"result": ""}, "reply": {"text": "Done."}},
-        {"when": {"tool": "mcp__one__build"}, "reply": {"calls": [{"name": "mcp__one__build", "arguments": {}}]}},
-        {"when": {"tool": "one_build"}, "reply": {"calls": [{"name": "one_build", "arguments": {}}]}},
+        {"when": {"user": "wait"}, "reply": {"text": "Waited.", "wait": 3000}},
         {"when": {"tool": "one__build"}, "reply": {"calls": [{"name": "one__build", "arguments": {}}]}},
-        {"when": {"tool": "one-build"}, "reply": {"calls": [{"name": "one-build", "arguments": {}}]}},
-    ]}))?;
+    ], "otherwise": {"text": "No such tool."}}))?;
     let one = house.server("one", ECHO)?;
     let gone = json!({"name": "gone", "command": "/nowhere/at-all", "args": [], "env": []});
     let mut editor = house.editor(&[])?;
     let session = editor.open(&house.place(&[one, gone]))?;
-    let prompt = editor.prompt(&session, "build")?;
-    assert_eq!(editor.end(prompt)?, "end_turn");
+    for text in ["wait for the servers", "build"] {
+        let prompt = editor.prompt(&session, text)?;
+        assert_eq!(editor.end(prompt)?, "end_turn");
+    }
     let told = editor.said("agent_thought_chunk");
     ensure!(told.contains("The server gone is not there: failed") && !told.contains("server one"), "{told}");
-    let tools = house.model.requests()[0].tools();
+    let tools = house.model.requests()[1].tools();
     let calls = editor.updates("tool_call");
     ensure!(!calls.is_empty(), "{tools:?}");
     let ended = editor.updates("tool_call_update");
@@ -44,8 +44,10 @@ fn servers_of_the_editor_are_there_and_the_state_of_those_that_are_not_is_told()
     let mut editor = house.editor_that_can(&[], &json!({"session": {"notices": {}}}))?;
     let gone = json!({"name": "gone", "command": "/nowhere/at-all", "args": [], "env": []});
     let session = editor.open(&house.place(&[gone]))?;
-    let prompt = editor.prompt(&session, "hello")?;
-    editor.answer(prompt)?;
+    for _ in 0..2 {
+        let prompt = editor.prompt(&session, "wait")?;
+        assert_eq!(editor.end(prompt)?, "end_turn");
+    }
     let notice = editor.updates("notice");
     ensure!(notice.len() == 1 && notice[0]["severity"] == "warning", "{notice:?}");
     drop(editor);

@@ -123,10 +123,10 @@ fn a_prompt_is_cancelled_and_another_one_meanwhile_is_refused() -> Result<()> {
 #[test]
 fn limits_refusals_and_failures_are_told() -> Result<()> {
     let house = House::new(&json!({"rules": [
-        {"when": {"user": "loop"}, "reply": call("ls", &json!({}))},
-        {"when": {"result": ""}, "reply": call("ls", &json!({"path": "."}))},
-        {"when": {"user": "bad"}, "reply": {"refusal": "I will not."}},
         {"when": {"user": "broken"}, "reply": {"status": 400, "error": "no such thing"}},
+        {"when": {"user": "bad"}, "reply": {"refusal": "I will not."}},
+        {"when": {"result": ""}, "reply": call("ls", &json!({"path": "."}))},
+        {"when": {"user": "loop"}, "reply": call("ls", &json!({}))},
     ]}))?;
     let mut editor = house.editor(&["--limit-turns", "2"])?;
     let session = editor.open(&house.place(&[]))?;
