@@ -10,7 +10,7 @@ use toolway_proxy::gateway::CALL_TOOL;
 use super::told::failed;
 use super::{Work, task};
 use crate::event::{Delta, Usage};
-use crate::generation::{McpCall, McpProgress, McpResult, McpTarget, McpTool};
+use crate::generation::{McpCall, McpProgress, McpResult, McpTarget};
 use crate::native::model::UserPart;
 use crate::native::toolset::{Target, Toolset};
 use crate::native::turn_loop::{CallDone, PlannedCall};
