@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
@@ -115,6 +116,23 @@ pub trait FrontGate: fmt::Debug + Send + Sync {
     /// What is to be called. The arguments to call it with, or the text that the model gets as an error result.
     fn before(&self, target: McpTarget)
     -> Pin<Box<dyn Future<Output = Result<RawJson, String>> + Send + '_>>;
+
+    /// Whether it wants to hear what calls gave.
+    fn hears(&self) -> bool {
+        false
+    }
+
+    /// What a call gave, a whole `CallToolResult`; `target` has the arguments that it was made with. What is returned goes
+    /// to the caller.
+    fn after(
+        &self,
+        target: McpTarget,
+        result: RawJson,
+        duration: Duration,
+    ) -> Pin<Box<dyn Future<Output = RawJson> + Send + '_>> {
+        let _: (McpTarget, Duration) = (target, duration);
+        Box::pin(std::future::ready(result))
+    }
 }
 
 /// Where the servers of a generation are reached over HTTP, by who has the token: by agents behind a protocol.
