@@ -64,7 +64,8 @@ const work = (async () => {
 	let number = 0;
 	for (const { message, run, abort, command } of prompts) {
 		if (command) {
-			came.answers.push(await ask(`command-${++number}`, command, {}));
+			const { type, ...more } = command;
+			came.answers.push(await ask(`command-${++number}`, type, more));
 			continue;
 		}
 		abortAt = abort;

@@ -5,7 +5,7 @@ mod about;
 mod calls;
 mod choices;
 mod desk;
-mod frame;
+pub(crate) mod frame;
 mod front;
 mod live;
 mod names;

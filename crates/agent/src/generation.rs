@@ -109,6 +109,8 @@ pub struct McpTarget {
     pub arguments: RawJson,
     /// It says that it only reads.
     pub read_only: bool,
+    /// Its calls may be made at once, see [`McpTool::side_by_side`].
+    pub side_by_side: bool,
 }
 
 /// Is asked before a tool is called over the front, where agents behind a protocol call. Implemented by their engine.
@@ -203,6 +205,7 @@ impl Generation {
             tool: tool.tool.clone(),
             arguments,
             read_only: tool.read_only,
+            side_by_side: tool.side_by_side,
         })
     }
 

@@ -44,6 +44,7 @@ mod catalogue;
 mod compose;
 mod context;
 mod custom_tools;
+mod editor;
 mod engine;
 mod error;
 mod event;
@@ -72,6 +73,7 @@ pub use begin::begin;
 pub use compose::{child_target, gateway_circle, server_entries, wait_for_calls};
 pub use context::{ContextSources, RuleText, RuleUse, SubagentFile};
 pub use custom_tools::{CustomCall, CustomOutput, CustomTool};
+pub use editor::{EditorOptions, EditorServer};
 pub use engine::{BoxFuture, Checkpoint, Engine, EngineTurn, RunSink, Steering, TurnEnd, TurnStop};
 pub use error::{AgentError, Fault};
 pub use event::{

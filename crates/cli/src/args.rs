@@ -1,6 +1,7 @@
 //! Owns the command line as the user types it. Values stay text here: `compose` gives them their meaning, with the
 //! environment beneath them.
 
+mod acp;
 mod agent;
 mod bridge;
 mod chat;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use acp::AcpArgs;
 pub(crate) use agent::{
     AgentArgs, AgentCommand, KeptArgs, OfferArgs, OneArgs, ResumeArgs, RunArgs, RuntimeArgs, SendArgs,
 };
@@ -60,6 +62,8 @@ pub(crate) enum Command {
     Agent(AgentArgs),
     /// Talk with an agent in a terminal; it can call this chat's own tools.
     Chat(Box<ChatArgs>),
+    /// Be an agent for an editor that speaks the Agent Client Protocol at stdin and stdout.
+    Acp(Box<AcpArgs>),
     /// List, read, search and remove saved results.
     Saved(SavedArgs),
     /// Show every configured server and its state, also those that are not started, and why.

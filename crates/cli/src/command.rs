@@ -1,5 +1,6 @@
 //! The subcommands: each takes its composed settings and gives an exit.
 
+mod acp;
 mod agent;
 mod bridge;
 mod call;
@@ -41,6 +42,7 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Bridge(args) => bridge::run(args),
         Command::Agent(args) => agent::run(args),
         Command::Chat(args) => chat::run(*args),
+        Command::Acp(args) => acp::run(*args),
         Command::Saved(args) => saved::run(args),
         Command::List(args) => Ok(list::run(&args)),
         Command::Tools(args) => Ok(tools::run(&args)),

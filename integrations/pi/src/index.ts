@@ -154,7 +154,11 @@ class Extension {
 		if (bridge?.isOpen && (agent === undefined || agent === this.agent)) return bridge;
 		this.bridge = undefined;
 		this.starting = (async () => {
-			await bridge?.close();
+			if (bridge?.isOpen) {
+				// Which wrappers were made active for its agent is known to it alone.
+				await this.sync(bridge, "modelSelect", false).catch(() => {});
+				await bridge.close();
+			}
 			if (this.closed) throw new Error("the session is over");
 			const started = await Bridge.start({
 				command: program(this.options),

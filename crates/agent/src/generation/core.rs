@@ -247,6 +247,7 @@ impl CallGate for Asking {
                 tool: found.tool.clone(),
                 arguments: own.clone(),
                 read_only: found.read_only,
+                side_by_side: found.side_by_side,
             };
             let allowed = gate.before(target.clone()).await.map_err(Held::Refused)?;
             if let Some(calls) = shared.calls.as_ref().filter(|_| gate.hears()) {

@@ -1,5 +1,7 @@
 //! Commands that begin with a slash.
 
+use std::io::{BufRead as _, Write as _};
+
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
@@ -30,7 +32,7 @@ fn the_three_surfaces_and_the_servers_are_told() -> Result<()> {
     let told = told.ended(0)?;
     let (before, after) = told.out.split_once("Yes.\n").context("no answer")?;
     ensure!(before.contains("The agent has not begun") && before.contains("host__todo"), "{before}");
-    ensure!(before.contains("Exposed: 3") && before.contains("clipboard: "), "{before}");
+    ensure!(before.contains("Exposed: 3") && before.contains("\"clipboard\": not active"), "{before}");
     ensure!(after.contains("one     connected") && after.contains("gone    failed"), "{after}");
     ensure!(after.contains("/no/such/program"), "{after}");
     ensure!(
@@ -45,7 +47,6 @@ fn the_three_surfaces_and_the_servers_are_told() -> Result<()> {
 fn what_is_read_again_is_there_for_the_next_prompt() -> Result<()> {
     let house = House::new(&json!({"replies": [{"text": "One."}, {"text": "Two."}]}))?;
     let mut child = house.start(&[])?;
-    use std::io::{BufRead as _, Write as _};
     let mut stdin = child.stdin.take().context("no stdin")?;
     let mut out = std::io::BufReader::new(child.stdout.take().context("no stdout")?);
     let mut line = String::new();

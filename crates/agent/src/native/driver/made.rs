@@ -20,7 +20,8 @@ pub(super) fn resolver(servers: &Arc<Generation>) -> Resolve {
             return None;
         }
         let shown = Shown::Mcp { server: target.server, tool: target.tool };
-        Some(Resolved { offered: Offered { together: target.read_only, shown }, arguments: target.arguments })
+        let offered = Offered { together: target.side_by_side, shown };
+        Some(Resolved { offered, arguments: target.arguments })
     })))
 }
 

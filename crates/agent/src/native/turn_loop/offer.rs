@@ -46,7 +46,7 @@ impl Resolve {
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Offered {
-    /// Its calls may run beside others: they only read.
+    /// Its calls may run beside others: they only read, or who has it puts them in order.
     pub(crate) together: bool,
     /// How it is shown.
     pub(crate) shown: Shown,
