@@ -1,5 +1,7 @@
 //! Statements about what one prompt, a resume, a subagent and a policy change; about what is told, and how names go.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
