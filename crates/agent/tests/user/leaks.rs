@@ -14,6 +14,23 @@ fn threads() -> Result<usize> {
     Ok(std::fs::read_dir("/proc/self/task")?.count())
 }
 
+/// What the system knows of sockets among open files.
+fn sockets(open: &[String]) -> Result<String> {
+    let mut told = String::new();
+    for table in ["tcp", "tcp6", "unix", "udp"] {
+        let lines = std::fs::read_to_string(format!("/proc/self/net/{table}"))?;
+        let ours = |line: &&str| {
+            let number =
+                |file: &String| Some(file.strip_prefix("socket:[")?.trim_end_matches(']').to_owned());
+            open.iter().filter_map(number).any(|number| line.split_whitespace().any(|word| word == number))
+        };
+        for line in lines.lines().filter(ours) {
+            told.push_str(&format!("{table} {line}\n"));
+        }
+    }
+    Ok(told)
+}
+
 fn memory() -> Result<usize> {
     let text = std::fs::read_to_string("/proc/self/statm")?;
     Ok(text.split(' ').nth(1).context("no pages")?.parse::<usize>()? * 4096)
@@ -75,7 +92,12 @@ fn fifty_agents_with_three_servers_leave_nothing() -> Result<()> {
                 break;
             }
         }
-        ensure!(left.len() <= before.1.len(), "open before: {:?}\nopen now: {left:?}", before.1);
+        ensure!(
+            left.len() <= before.1.len(),
+            "open before: {:?}\nopen now: {left:?}\n{}",
+            before.1,
+            sockets(&left)?
+        );
         ensure!(threads()? <= before.0, "{} threads before, {} now", before.0, threads()?);
         let grown = memory()?.saturating_sub(before.2);
         ensure!(grown < 24 << 20, "{grown} bytes more");
