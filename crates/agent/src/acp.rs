@@ -5,7 +5,7 @@ mod about;
 mod calls;
 mod choices;
 mod desk;
-mod frame;
+pub(crate) mod frame;
 mod front;
 mod live;
 mod names;
@@ -80,6 +80,7 @@ impl AcpEngine {
             turn: &turn,
             sink,
             cancel: cancel.clone(),
+            closing: &self.closing,
         };
         let running = async {
             let mut live = self.live.lock().await;

@@ -216,6 +216,18 @@ impl Agent {
         Self::get_run(id, run, options).await?.cancel().await
     }
 
+    /// Another name for people.
+    ///
+    /// # Errors
+    /// [`AgentError::AgentNotFound`].
+    pub async fn rename(
+        id: &AgentId,
+        name: Option<String>,
+        options: &AgentOptions,
+    ) -> Result<(), AgentError> {
+        shelf(Some(id), options).await?.change(id, AgentChange::Name(name)).await
+    }
+
     /// The agent takes no prompts and is not listed.
     ///
     /// # Errors

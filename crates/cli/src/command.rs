@@ -1,8 +1,10 @@
 //! The subcommands: each takes its composed settings and gives an exit.
 
+mod acp;
 mod agent;
 mod bridge;
 mod call;
+mod chat;
 mod completions;
 mod config;
 mod daemon;
@@ -39,6 +41,8 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Daemon(args) => daemon::run(&args),
         Command::Bridge(args) => bridge::run(args),
         Command::Agent(args) => agent::run(args),
+        Command::Chat(args) => chat::run(*args),
+        Command::Acp(args) => acp::run(*args),
         Command::Saved(args) => saved::run(args),
         Command::List(args) => Ok(list::run(&args)),
         Command::Tools(args) => Ok(tools::run(&args)),

@@ -9,7 +9,7 @@ use toolway_bridge::RawJson;
 
 /// A message of the agent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(crate) enum Frame {
     /// It wants an answer under this id.
     Request { id: RawJson, method: String, params: RawJson },
     /// It wants none.
@@ -22,26 +22,26 @@ pub(super) enum Frame {
 
 /// Why a request was not served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct RpcError {
-    pub(super) code: i64,
-    pub(super) message: String,
+pub(crate) struct RpcError {
+    pub(crate) code: i64,
+    pub(crate) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) data: Option<serde_json::Value>,
+    pub(crate) data: Option<serde_json::Value>,
 }
 
-pub(super) const METHOD_NOT_FOUND: i64 = -32601;
-pub(super) const INVALID_PARAMS: i64 = -32602;
-pub(super) const INTERNAL: i64 = -32603;
-pub(super) const AUTH_REQUIRED: i64 = -32000;
-pub(super) const NOT_FOUND: i64 = -32002;
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+pub(crate) const INVALID_PARAMS: i64 = -32602;
+pub(crate) const INTERNAL: i64 = -32603;
+pub(crate) const AUTH_REQUIRED: i64 = -32000;
+pub(crate) const NOT_FOUND: i64 = -32002;
 
 impl RpcError {
-    pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 
     /// Message and data in one text, for people.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let detail = match &self.data {
             None | Some(serde_json::Value::Null) => None,
             Some(serde_json::Value::String(text)) => Some(text.clone()),
@@ -88,7 +88,7 @@ struct ReadError {
 
 impl Frame {
     /// Reads a line.
-    pub(super) fn read(line: &[u8]) -> Self {
+    pub(crate) fn read(line: &[u8]) -> Self {
         let Ok(read) = serde_json::from_slice::<Read<'_>>(line) else { return Self::Odd };
         let raw =
             |value: Option<&RawValue>| value.and_then(|value| RawJson::new(value.get().to_owned()).ok());
@@ -142,12 +142,12 @@ struct Reply<'a> {
 }
 
 /// A request with a number, or a notification.
-pub(super) fn call(id: Option<u64>, method: &str, params: &impl Serialize) -> Bytes {
+pub(crate) fn call(id: Option<u64>, method: &str, params: &impl Serialize) -> Bytes {
     serde_json::to_vec(&Call { jsonrpc: "2.0", id, method, params }).unwrap_or_default().into()
 }
 
 /// An answer.
-pub(super) fn reply(id: &RawJson, outcome: Result<serde_json::Value, RpcError>) -> Bytes {
+pub(crate) fn reply(id: &RawJson, outcome: Result<serde_json::Value, RpcError>) -> Bytes {
     let (result, error) = match outcome {
         Ok(value) => (to_raw_value(&value).ok(), None),
         Err(error) => (None, Some(error)),

@@ -6,6 +6,7 @@ mod fit;
 mod made;
 mod task;
 mod told;
+mod waits;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,8 +17,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
 
-use self::made::{resolver, system};
+use self::made::{absent, resolver, system};
 use self::told::{cut_off, panicked};
+use self::waits::{next_event, stopped, until};
 use super::context::Window;
 use super::conversation::Conversation;
 use super::model::{Model, ModelEvent, ModelRequest, ModelStream, ToolSpec, UserPart};
@@ -154,6 +156,9 @@ impl Driver {
                 }
             }
             Effect::Checkpoint => {
+                if !self.work.is_subagent {
+                    self.turn.conversation.todos = Some(self.work.setup.session.todos());
+                }
                 let kept = match self.turn.conversation.checkpoint() {
                     Ok(checkpoint) => self.work.sink.checkpoint(checkpoint).await,
                     Err(error) => Err(error),
@@ -225,6 +230,9 @@ impl Driver {
             plan_reads_only: setup.plan_reads_only || work.reads_only,
         });
         toolset.resolve_by(resolver(&work.servers));
+        if has("mcp") && !(setup.plan_reads_only || work.reads_only) {
+            toolset.absent_by(absent(&work.servers));
+        }
         self.toolset = Arc::new(toolset);
         self.listed = Some(listed);
     }
@@ -375,30 +383,5 @@ impl Driver {
                 Some(if error.is_cancelled() { cut_off(id) } else { panicked(id) })
             }
         }
-    }
-}
-
-/// Ends when the run is to end, and says why.
-async fn stopped(cancel: &CancellationToken, deadline: Option<Instant>) -> TurnStop {
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => TurnStop::Cancelled,
-        () = until(deadline) => TurnStop::Limit(
-            "the run has reached its limit of time: raise `limits.time` to let it go on".to_owned(),
-        ),
-    }
-}
-
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next_event(stream: &mut Option<Box<dyn ModelStream>>) -> Option<Result<ModelEvent, AgentError>> {
-    match stream {
-        Some(stream) => stream.next().await,
-        None => std::future::pending().await,
     }
 }

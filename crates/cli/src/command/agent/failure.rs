@@ -72,7 +72,7 @@ fn of_field(field: &str) -> Option<String> {
         "model" | "model.id" => {
             "name a model: --model ID, or TOOLWAY_MODEL; or an agent of the protocol: --acp PRESET"
         }
-        "local.permissions.allow" | "local.permissions.deny" => "rules are given by --allow and --deny",
+        field if field.starts_with("permissions.") => "rules are given by --allow and --deny",
         _ => return None,
     };
     Some(hint.to_owned())
