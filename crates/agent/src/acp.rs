@@ -80,6 +80,7 @@ impl AcpEngine {
             turn: &turn,
             sink,
             cancel: cancel.clone(),
+            closing: &self.closing,
         };
         let running = async {
             let mut live = self.live.lock().await;

@@ -25,6 +25,8 @@ pub struct McpTool {
     pub input_schema: RawJson,
     /// It says that it only reads.
     pub read_only: bool,
+    /// Its calls may be made at once, whatever they do: who has it puts them in order.
+    pub side_by_side: bool,
 }
 
 /// Everything that can be called, and what of it the model is shown.
@@ -86,6 +88,13 @@ impl Offer {
         offer
     }
 
+    /// The same of a server that puts calls in order itself.
+    pub(crate) fn side_by_side(mut self) -> Self {
+        let shown = Arc::make_mut(&mut self.shown);
+        self.all.iter_mut().chain(shown).for_each(|tool| tool.side_by_side = true);
+        self
+    }
+
     /// What the model is shown.
     pub(crate) fn shown(&self) -> &Arc<Vec<McpTool>> {
         &self.shown
@@ -133,6 +142,7 @@ fn described(tool: &ToolStatus, server: Arc<str>) -> McpTool {
         description: definition.and_then(|definition| definition.description).unwrap_or_default(),
         input_schema: schema.unwrap_or_else(|| RawJson::of(&serde_json::json!({"type": "object"}))),
         read_only: read_only.unwrap_or(false),
+        side_by_side: read_only.unwrap_or(false),
     }
 }
 

@@ -18,6 +18,7 @@ use toolway_config::{
     FileStatus, LoadOptions, Loader, Problem, Resolved, SettingSource, Source, Target, TrustMode, team_url,
 };
 use toolway_proxy::gateway::{ServerEntry, ServerState, Timeouts};
+use toolway_secret::{Redactor, Secret};
 use toolway_transport::{HttpConfig, fetch};
 
 use crate::options::{AgentOptions, Machine, ServerTimeouts, Trust};
@@ -66,6 +67,12 @@ pub(crate) struct Configured {
     pub(crate) required: bool,
     /// It is started by its first call.
     pub(crate) lazy: bool,
+    /// Its command line, as it is written.
+    pub(crate) command: Option<String>,
+    /// Its address, without a query.
+    pub(crate) url: Option<String>,
+    /// Values that no text may repeat, where they do not stand in what the program gave.
+    pub(crate) secrets: Vec<Secret>,
 }
 
 /// Composes the servers of one agent, again and again: a file that is bad at a later time keeps what it said before.
@@ -202,6 +209,9 @@ fn composed(resolved: &Resolved, entries: Vec<ServerEntry>) -> Composed {
             state: plan.err().cloned(),
             required: plan.is_ok_and(|config| config.required),
             lazy: plan.is_ok_and(|config| config.lazy),
+            command: entry.definition.as_ref().and_then(|definition| command_line(&definition.target)),
+            url: entry.definition.as_ref().and_then(|definition| address(&definition.target)),
+            secrets: plan.map(|config| config.secrets.clone()).unwrap_or_default(),
         };
         if means && named.insert(&entry.name) {
             composed.entries.push(planned);
@@ -225,6 +235,21 @@ fn source(source: &Source) -> String {
         Source::Plugin { plugin, .. } => format!("plugin {plugin}"),
         other => other.name().to_owned(),
     }
+}
+
+/// The command line as it is written: placeholders stay, and what looks like a secret goes.
+fn command_line(target: &Target) -> Option<String> {
+    let Target::Stdio(stdio) = target else { return None };
+    let arguments = stdio.args.iter().flatten().map(toolway_config::Text::raw);
+    let words: Vec<&str> = std::iter::once(stdio.command.raw()).chain(arguments).collect();
+    Some(Redactor::known().redact(&words.join(" ")).into_owned())
+}
+
+/// The address as it is written, without a query: that may be a secret.
+fn address(target: &Target) -> Option<String> {
+    let Target::Remote(remote) = target else { return None };
+    let url = remote.url.raw();
+    Some(url.split(['?', '#']).next().unwrap_or_default().to_owned())
 }
 
 fn transport(target: &Target) -> &'static str {

@@ -1,4 +1,40 @@
 //! Agents: conversations with a model that has tools, on this machine or elsewhere, with MCP servers that behave as said.
+//!
+//! An [`Agent`] is made of [`AgentOptions`], and is sent prompts. Each is a [`Run`], which tells of itself in [`Event`]s: what
+//! servers there are and how they are, what the model says, what it calls, how it ended. Nothing starts before the first
+//! prompt, and [`Agent::dispose`] ends all that was started.
+//!
+//! ```no_run
+//! use toolway_agent::{Agent, AgentOptions, Machine, McpServer, McpServers, SendOptions};
+//!
+//! # async fn example() -> Result<(), toolway_agent::AgentError> {
+//! let files = McpServer::command("npx").args(["-y", "@modelcontextprotocol/server-filesystem", "."]);
+//! let mut options = AgentOptions::local(Machine::here()?);
+//! options.model = Some("gpt-5.1".into());
+//! options.mcp_servers = McpServers::new().with("files", files.required());
+//! let agent = Agent::create(options)?;
+//! let run = agent.send("What is in this folder?", SendOptions::default()).await?;
+//! let mut events = run.stream()?;
+//! while let Some(event) = events.next().await {
+//!     println!("{}", event?.to_json());
+//! }
+//! agent.dispose().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - **Options**: [`AgentOptions`], with [`LocalOptions`] for what belongs to this machine, and [`SendOptions`] for one prompt;
+//!   all of them also [from JSON](AgentOptions::from_json).
+//! - **Servers**: [`McpServers`] that a program gives, [`SettingSource`]s whose files count, [`CustomTool`]s of the program
+//!   itself. [`Generation`] is the set of them that a run has.
+//! - **Runtimes**: [`EngineChoice`] is Toolway's own turn loop over a model's API, or an agent of the Agent Client Protocol;
+//!   [`Engine`] is what another one implements.
+//! - **What is kept**: [`StoreChoice`]; agents and runs are found again by [`Agent::resume`], [`Agent::list`],
+//!   [`Agent::get_run`].
+//! - **What may be done**: [`PermissionOptions`], [`SandboxOptions`], and a [`Person`] to ask.
+//!
+//! The page `docs/sdk.md` of the repository is the one to learn from, `docs/agents.md` lists what holds, `docs/models.md` has
+//! models and their keys.
 
 mod acp;
 mod agent;
@@ -77,3 +113,8 @@ pub use tools::{
     Arguments, Capabilities, Capability, Tool, ToolContext, ToolImage, ToolOutput, ToolRegistry, ToolSession,
     ToolSetup,
 };
+
+// What options and events are made of.
+pub use toolway_bridge::RawJson;
+pub use toolway_config::SettingSource;
+pub use toolway_secret::Secret;

@@ -29,7 +29,6 @@ use self::live::Live;
 use self::task::Task;
 use crate::engine::{BoxFuture, Engine, Steering};
 use crate::error::AgentError;
-use crate::event::Usage;
 use crate::generation::Generations;
 use crate::id::{AgentId, RunId};
 use crate::inline::{InlineDifference, InlineRecord};
@@ -181,7 +180,8 @@ impl Shared {
                 return Err(AgentError::fault("agentId", fault));
             }
         };
-        let redactor = Redactors::new(given(&self.options, Some(&send)));
+        let given = given(&self.options, Some(&send));
+        let redactor = Redactors::new(given.clone());
         let (steer, steering) = Steering::channel();
         let cancel = self.closing.child_token();
         let live = Live::new(&record, keeper, redactor, send.deltas.clone(), steer, cancel);
@@ -199,6 +199,7 @@ impl Shared {
             send,
             steering,
             before,
+            given,
             claim,
         };
         {
@@ -363,7 +364,7 @@ impl Runtime for LocalRuntime {
     fn usage(&self, run: Option<RunId>) -> BoxFuture<'_, Result<UsageReport, AgentError>> {
         Box::pin(async move {
             if self.shared.state().presence != Presence::Known && run.is_none() {
-                return Ok(UsageReport { usage: Usage::default(), runs: Vec::new() });
+                return Ok(UsageReport { cost: Some(0.0), ..UsageReport::default() });
             }
             Shelf::of(self.shared.keeper().await?.clone()).usage(&self.shared.id, run).await
         })

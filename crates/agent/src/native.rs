@@ -121,6 +121,9 @@ impl NativeEngine {
     async fn execute(&self, turn: EngineTurn, sink: Arc<dyn RunSink>) -> Result<TurnEnd, AgentError> {
         let surroundings = self.surroundings();
         let conversation = resumed(&turn)?;
+        if let Some(todos) = &conversation.todos {
+            self.setup.session.restore_todos(todos);
+        }
         let model = self.setup.models.open(&turn.model)?;
         let mut roots = vec![turn.cwd.clone()];
         roots.extend(self.setup.session.setup.dirs.iter().cloned());

@@ -55,6 +55,12 @@ pub struct ModelChoice {
     pub params: Vec<(String, serde_json::Value)>,
 }
 
+impl<T: Into<String>> From<T> for ModelChoice {
+    fn from(id: T) -> Self {
+        Self { id: id.into(), params: Vec::new() }
+    }
+}
+
 /// When a run stops by itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Limits {

@@ -31,11 +31,15 @@ const DELTAS: usize = 64;
 /// Makes the engine of an agent, where it is not the one that the options choose.
 type MakeEngine = dyn Fn(&AgentOptions) -> Result<Arc<dyn Engine>, AgentError> + Send + Sync;
 
+/// Is told of each run as it begins.
+type Observer = dyn Fn(&Run) + Send + Sync;
+
 /// Makes agents of this crate for the bridge's coordinator.
 pub struct LocalPort {
     /// What every agent is made with; the session adds its own.
     options: AgentOptions,
     engine: Option<Box<MakeEngine>>,
+    observer: Option<Arc<Observer>>,
 }
 
 impl std::fmt::Debug for LocalPort {
@@ -48,7 +52,7 @@ impl LocalPort {
     /// Agents with these options: engine, store, permissions, servers. Folder, model, sources and the bridge's server come
     /// from each session.
     pub fn new(options: AgentOptions) -> Self {
-        Self { options, engine: None }
+        Self { options, engine: None, observer: None }
     }
 
     /// The same on engines of the program's own.
@@ -58,6 +62,13 @@ impl LocalPort {
         make: impl Fn(&AgentOptions) -> Result<Arc<dyn Engine>, AgentError> + Send + Sync + 'static,
     ) -> Self {
         self.engine = Some(Box::new(make));
+        self
+    }
+
+    /// The same, and `observer` is told of each run as it begins: for hosts that show more than turns do. It must not wait.
+    #[must_use]
+    pub fn with_observer(mut self, observer: impl Fn(&Run) + Send + Sync + 'static) -> Self {
+        self.observer = Some(Arc::new(observer));
         self
     }
 
@@ -109,6 +120,7 @@ impl AgentPort for LocalPort {
             turn: tokio::sync::Mutex::new(None),
             run: Mutex::default(),
             begun: tokio::sync::Notify::new(),
+            observer: self.observer.clone(),
         })
     }
 
@@ -123,7 +135,6 @@ impl AgentPort for LocalPort {
 }
 
 /// One agent of this crate, driven by the bridge.
-#[derive(Debug)]
 pub struct PortAgent {
     agent: Agent,
     /// What the prompt on its way tells. Only [`toolway_bridge::Agent::next`] waits on it.
@@ -132,6 +143,7 @@ pub struct PortAgent {
     run: Mutex<Option<Run>>,
     /// A prompt was sent.
     begun: tokio::sync::Notify,
+    observer: Option<Arc<Observer>>,
 }
 
 /// One prompt on its way.
@@ -146,6 +158,12 @@ struct Turn {
 
 fn failure(error: &AgentError) -> AgentFailure {
     AgentFailure::new(error.to_string())
+}
+
+impl std::fmt::Debug for PortAgent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PortAgent").field("agent", &self.agent).finish_non_exhaustive()
+    }
 }
 
 impl PortAgent {
@@ -169,6 +187,9 @@ impl toolway_bridge::Agent for PortAgent {
         let prompt = Prompt { text: prompt.text, images: images.collect() };
         let run = self.agent.send(prompt, options).await.map_err(|error| failure(&error))?;
         *self.active() = Some(run.clone());
+        if let Some(observer) = &self.observer {
+            observer(&run);
+        }
         *self.turn.lock().await = Some(Turn { run, deltas, telling: Telling::default(), is_quiet: false });
         self.begun.notify_one();
         Ok(())

@@ -67,6 +67,8 @@ pub struct RunState {
     pub model: Option<String>,
     /// Tokens, once they are known.
     pub usage: Option<Usage>,
+    /// What they cost in US dollars, where the prices of all of them are known.
+    pub cost: Option<f64>,
     /// When it was sent.
     pub created_at: OffsetDateTime,
     /// How long it took, once it is over.
@@ -80,6 +82,27 @@ pub struct RunFault {
     pub code: String,
     /// What happened.
     pub message: String,
+}
+
+impl fmt::Display for RunFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}] {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for RunFault {}
+
+impl RunState {
+    /// The final text, empty where there is none.
+    ///
+    /// # Errors
+    /// Why the run failed or was given up.
+    pub fn into_result(self) -> Result<String, RunFault> {
+        match self.error {
+            Some(fault) => Err(fault),
+            None => Ok(self.result.unwrap_or_default()),
+        }
+    }
 }
 
 /// What can be done with a run.

@@ -62,10 +62,12 @@ pub struct Artifact {
 }
 
 /// Tokens of an agent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct UsageReport {
     /// Of all runs that are reported.
     pub usage: Usage,
+    /// What they cost in US dollars, where that is known of every one that is reported.
+    pub cost: Option<f64>,
     /// Each of them, the oldest first.
     pub runs: Vec<(RunId, Usage)>,
 }

@@ -73,6 +73,9 @@ pub struct RunRecord {
     pub error: Option<(String, String)>,
     /// Tokens.
     pub usage: Option<Usage>,
+    /// What they cost in US dollars, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
     /// When it was sent.
     #[serde(with = "form::time")]
     pub created_at: OffsetDateTime,
@@ -257,8 +260,17 @@ pub struct RunChange {
     pub error: Option<(String, String)>,
     /// Tokens.
     pub usage: Option<Usage>,
+    /// What they cost in US dollars, where that is known.
+    pub cost: Option<f64>,
     /// How long it took.
     pub duration: Option<Duration>,
+}
+
+impl RunChange {
+    /// Nothing but a status.
+    pub fn to(status: RunStatus) -> Self {
+        Self { status, result: None, error: None, usage: None, cost: None, duration: None }
+    }
 }
 
 /// Whether something was kept.

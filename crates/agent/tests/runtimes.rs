@@ -1,5 +1,5 @@
-//! The same scenario on both runtimes: a server over stdio, one over HTTP and a host's own tools, called by a scripted
-//! model. What the two tell about it is the same.
+//! The same scenario on both runtimes: a server over stdio, one over HTTP and a host's own tools over the bridge, called by
+//! a scripted model. What the two tell about it is the same.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -8,9 +8,14 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 use toolway_agent::{
     AcpOptions, Agent, AgentOptions, DirectServer, EngineChoice, EventKind, LocalOptions, Machine, McpServer,
     McpServers, ModelChoice, Place, RunStatus, SendOptions, StoreChoice, ToolCallStatus,
+};
+use toolway_bridge::{
+    Bridge, BridgeConfig, CallId, CallSink, HostCall, HostResult, HostTool, HostTools, Profile, Provenance,
+    RawJson, Run, Snapshot, SurfaceOptions,
 };
 use toolway_secret::Secret;
 use toolway_testkit::{ModelScript, ModelServer};
@@ -33,6 +38,56 @@ impl Web {
 impl Drop for Web {
     fn drop(&mut self) {
         self.0.kill().and_then(|()| self.0.wait()).ok();
+    }
+}
+
+/// A host with one tool, `ask`, behind the bridge.
+struct Host {
+    bridge: Bridge,
+    run: Run,
+    calls: mpsc::Receiver<HostCall>,
+}
+
+/// Where calls come in.
+struct Desk(mpsc::Sender<HostCall>);
+
+impl CallSink for Desk {
+    fn started(&mut self, call: HostCall) -> Result<(), String> {
+        self.0.try_send(call).map_err(|error| error.to_string())
+    }
+
+    fn cancelled(&mut self, _id: &CallId, _reason: &str) {}
+}
+
+impl Host {
+    async fn start() -> Result<Self> {
+        let ask = HostTool {
+            name: "ask".to_owned(),
+            description: "asks the user".to_owned(),
+            guidelines: Vec::new(),
+            parameters: RawJson::of(&json!({"type": "object"})),
+            provenance: Provenance::default(),
+        };
+        let tools = HostTools { all: vec![ask], active: vec!["ask".to_owned()] };
+        let bridge = Bridge::new(BridgeConfig::new(Profile::PI));
+        let snapshot = Snapshot::take(&Profile::PI, &SurfaceOptions::default(), &tools);
+        let run = bridge.open(snapshot.into()).await?.context("nothing is exposed")?;
+        let (sender, calls) = mpsc::channel(8);
+        run.bind(Box::new(Desk(sender)));
+        Ok(Self { bridge, run, calls })
+    }
+
+    fn server(&self) -> DirectServer {
+        let server = self.run.server();
+        DirectServer { name: server.key.to_owned(), url: server.url, headers: Vec::new() }
+    }
+
+    /// Runs what it is asked to run, by its own names, for ever.
+    async fn work(&mut self, ran: &mut Vec<(String, Value)>) {
+        while let Some(call) = self.calls.recv().await {
+            ran.push((call.tool.clone(), call.arguments.tree()));
+            self.run.settle(&call.id, HostResult::text("from the host"));
+        }
     }
 }
 
@@ -66,7 +121,7 @@ struct Story {
 }
 
 async fn play(dir: &Path, engine: EngineChoice, model: Option<ModelChoice>, path: &str) -> Result<Story> {
-    let (web, host) = (Web::start("echo", "from http")?, Web::start("pi__ask", "from the host")?);
+    let (web, mut host) = (Web::start("echo", "from http")?, Host::start().await?);
     let work = dir.join("work");
     std::fs::create_dir_all(&work)?;
     let variables = vec![
@@ -83,16 +138,17 @@ async fn play(dir: &Path, engine: EngineChoice, model: Option<ModelChoice>, path
     options.place = Place::Local(Box::new(LocalOptions {
         engine,
         store: StoreChoice::Memory,
-        direct_servers: vec![DirectServer {
-            name: "pi-tools".to_owned(),
-            url: Secret::new(host.1.clone()),
-            headers: Vec::new(),
-        }],
+        direct_servers: vec![host.server()],
         ..LocalOptions::default()
     }));
     let agent = Agent::create(options)?;
     let run = agent.send("go", SendOptions::default()).await?;
-    let state = run.wait().await?;
+    let mut ran = Vec::new();
+    let state = tokio::select! {
+        state = run.wait() => state?,
+        () = host.work(&mut ran) => anyhow::bail!("the bridge is gone"),
+    };
+    assert_eq!(ran, [("ask".to_owned(), json!({"n": 1}))], "the host ran its tool once, by its own name");
     ensure!(state.error.is_none(), "{:?}", state.error);
     let mut story = Story { status: state.status, result: state.result, said: Vec::new(), calls: Vec::new() };
     for event in run.conversation().await? {
@@ -121,6 +177,7 @@ async fn play(dir: &Path, engine: EngineChoice, model: Option<ModelChoice>, path
     }
     story.calls.sort();
     agent.dispose().await;
+    host.bridge.shutdown("the end").await;
     Ok(story)
 }
 
@@ -133,7 +190,7 @@ fn expected() -> Story {
         said: vec!["I call them.".to_owned(), "All are there.".to_owned()],
         calls: vec![
             call("one", "echo", "from stdio"),
-            call("pi-tools", "pi__ask", "from the host"),
+            call("pi_tools", "pi__ask", "from the host"),
             call("web", "echo", "from http"),
         ],
     }
@@ -155,7 +212,7 @@ async fn a_scripted_agent_plays_the_scenario() -> Result<()> {
     let call = |id: &str, server: &str, tool: &str| json!({"mcp": {"id": id, "server": server, "tool": tool, "arguments": {"n": 1}}});
     let script = json!({"prompts": [{"do": [
         {"say": "I call them."}, call("a", "toolway", "one__echo"), call("b", "toolway", "web__echo"),
-        call("c", "pi-tools", "pi__ask"), {"say": "All are there."},
+        call("c", "pi_tools", "pi__ask"), {"say": "All are there."},
     ]}]});
     let acp = AcpOptions {
         command: Some(toolway_testkit::toolway_acp_agent()?.to_string_lossy().into_owned()),
@@ -188,7 +245,7 @@ fn opencode(model: &ModelServer) -> AcpOptions {
 #[ignore = "needs opencode, named by TOOLWAY_OPENCODE: cargo xtask interop --only opencode"]
 async fn opencode_plays_the_scenario() -> Result<()> {
     let program = std::env::var_os("TOOLWAY_OPENCODE").context("TOOLWAY_OPENCODE names no program")?;
-    let model = model(&["toolway_one__echo", "toolway_web__echo", "pi-tools_pi__ask"])?;
+    let model = model(&["toolway_one__echo", "toolway_web__echo", "pi_tools_pi__ask"])?;
     let dir = tempfile::tempdir()?;
     let choice = ModelChoice { id: "scripted/m1".to_owned(), params: Vec::new() };
     let folder = Path::new(&program).parent().context("no folder")?;

@@ -4,6 +4,7 @@
 mod acp;
 mod agent;
 mod bridge;
+mod chat;
 mod config;
 mod doctor;
 mod manage;
@@ -21,6 +22,7 @@ pub(crate) use agent::{
     AgentArgs, AgentCommand, KeptArgs, OfferArgs, OneArgs, ResumeArgs, RunArgs, RuntimeArgs, SendArgs,
 };
 pub(crate) use bridge::BridgeArgs;
+pub(crate) use chat::ChatArgs;
 pub(crate) use config::{CheckArgs, ConfigArgs, ConfigCommand, PathArgs, ShowConfigArgs, TrustArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use manage::{AddArgs, ExportArgs, ImportArgs, ScopeArgs, ServerArgs};
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Bridge(BridgeArgs),
     /// Send prompts to agents that have these servers, and look at what they did.
     Agent(AgentArgs),
+    /// Talk with an agent in a terminal; it can call this chat's own tools.
+    Chat(Box<ChatArgs>),
     /// Be an agent for an editor that speaks the Agent Client Protocol at stdin and stdout.
     Acp(Box<AcpArgs>),
     /// List, read, search and remove saved results.

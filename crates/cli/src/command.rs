@@ -4,6 +4,7 @@ mod acp;
 mod agent;
 mod bridge;
 mod call;
+mod chat;
 mod completions;
 mod config;
 mod daemon;
@@ -40,6 +41,7 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Daemon(args) => daemon::run(&args),
         Command::Bridge(args) => bridge::run(args),
         Command::Agent(args) => agent::run(args),
+        Command::Chat(args) => chat::run(*args),
         Command::Acp(args) => acp::run(*args),
         Command::Saved(args) => saved::run(args),
         Command::List(args) => Ok(list::run(&args)),

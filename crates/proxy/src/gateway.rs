@@ -34,7 +34,10 @@ pub use connection::{
     Carrier, Connection, Eras, Exchange, Face, Known, Negotiated, OpenDetail, OpenError, Received, Shared,
 };
 pub use filter::Hidden;
-pub use front::{CallGate, HttpFront, HttpFrontConfig, Judgement, MAX_BODY, ServerTls, StdioFront, serve_stdio, server_tls};
+pub use front::{
+    CallGate, Held, HttpFront, HttpFrontConfig, Judgement, MAX_BODY, ServerTls, StdioFront, serve_stdio,
+    server_tls,
+};
 pub use hub::{ClientEvent, Command, SessionOptions};
 pub use lists::{ListKind, MAX_ITEMS, MAX_LIST_BYTES, MAX_PAGES, NextPage, Paging, RawLists};
 pub use message::{ClientMessage, Content, Message, SessionId};

@@ -9,6 +9,7 @@
 //! - `methods`: by method, steps in place of the usual answer. `{"answer": ...}` and `{"error": ...}` answer.
 //! - `prompts`: a list of `{"when": "text", "do": [steps]}`: the first that has no `when` and was not used yet, or whose
 //!   text is in the prompt. After all of its steps a prompt is answered with `end_turn`.
+//! - `ignores_servers`: it takes the servers that it is given and does nothing with them.
 //! - `ignores_cancel`, `deaf`: what the words say; the deaf one stays when stdin ends, and after SIGTERM.
 //!
 //! Steps are objects with one of these members, see `steps`: `say`, `think`, `update`, `ask`, `permission`, `mcp`, `line`,
@@ -173,7 +174,8 @@ impl AcpAgent {
     }
 
     fn open(&self, session: &str, params: &Value) {
-        let servers = Servers::connect(params.get("mcpServers"), &self.journal);
+        let given = params.get("mcpServers").filter(|_| !self.script.is("ignores_servers"));
+        let servers = Servers::connect(given, &self.journal);
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(session.to_owned(), servers);
     }
 

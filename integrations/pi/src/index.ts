@@ -1,6 +1,7 @@
 // Toolway in pi: a provider whose models are whole agents. What they call of pi's tools comes back to pi as tool calls
 // and runs on pi's own path, once; what they do with their own tools is shown, and run nowhere else.
 
+import { writeSync } from "node:fs";
 import { sep } from "node:path";
 import {
 	type Api,
@@ -153,7 +154,11 @@ class Extension {
 		if (bridge?.isOpen && (agent === undefined || agent === this.agent)) return bridge;
 		this.bridge = undefined;
 		this.starting = (async () => {
-			await bridge?.close();
+			if (bridge?.isOpen) {
+				// Which wrappers were made active for its agent is known to it alone.
+				await this.sync(bridge, "modelSelect", false).catch(() => {});
+				await bridge.close();
+			}
 			if (this.closed) throw new Error("the session is over");
 			const started = await Bridge.start({
 				command: program(this.options),
@@ -379,8 +384,8 @@ class Extension {
 			await this.declareTools(bridge);
 			const { text } = await bridge.request("report/read");
 			if (ctx.hasUI) ctx.ui.notify(text, "info");
-			// In the other modes stdout is for records of JSON.
-			else if (ctx.mode === "print") process.stdout.write(`${text}\n`);
+			// What extensions write to stdout goes elsewhere in print mode, and in the others it is for records of JSON.
+			else if (ctx.mode === "print") writeSync(1, `${text}\n`);
 			else process.stderr.write(`${text}\n`);
 		});
 	}

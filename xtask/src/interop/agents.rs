@@ -10,7 +10,7 @@ use crate::peers::{NodePeers, Peers};
 use crate::process::{Step, tail};
 
 /// Brings the loopback up by an ioctl, since the tools for it need not be installed, and becomes the program.
-const LOOPBACK: &str = "import fcntl, os, socket, struct, sys\n\
+pub(super) const LOOPBACK: &str = "import fcntl, os, socket, struct, sys\n\
     fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh', b'lo', 0x41))\n\
     os.execvp(sys.argv[1], sys.argv[1:])";
 

@@ -222,18 +222,25 @@ impl Call {
         }
     }
 
+    fn output_members(&self) -> Option<Members> {
+        self.members.get("rawOutput").and_then(|raw| serde_json::from_slice(raw.bytes()).ok())
+    }
+
+    fn says_error(&self) -> bool {
+        let said = self.output_members().and_then(|mut output| output.remove("isError"));
+        said.is_some_and(|raw| raw.text() == "true")
+    }
+
     /// Content blocks as servers give them.
     fn mcp_result(&self, failed: bool) -> RawJson {
-        let output =
-            self.members.get("rawOutput").and_then(|raw| serde_json::from_slice::<Members>(raw.bytes()).ok());
+        let output = self.output_members();
         let own = output.as_ref().and_then(|output| output.get("content"));
         let content = match own.filter(|content| content.text().starts_with('[')) {
             Some(content) => content.clone(),
             None => RawJson::of(&Value::Array(self.blocks())),
         };
-        let said =
-            output.as_ref().and_then(|output| output.get("isError")).is_some_and(|raw| raw.text() == "true");
-        let text = format!(r#"{{"content":{},"isError":{}}}"#, content.text(), failed || said);
+        let is_error = failed || self.says_error();
+        let text = format!(r#"{{"content":{},"isError":{is_error}}}"#, content.text());
         RawJson::new(text).unwrap_or(content)
     }
 
@@ -302,9 +309,9 @@ impl Call {
         if !written.is_empty() && !self.members.contains_key("rawOutput") {
             self.members.insert("rawOutput".to_owned(), RawJson::of(&json!({"output": written.join("\n")})));
         }
-        let status =
-            if self.status() == "failed" { ToolCallStatus::Error } else { ToolCallStatus::Completed };
-        self.ended(status)
+        // A result that says it is an error is one, also where the agent is content with having it.
+        let is_failed = self.status() == "failed" || self.tool.is_some() && self.says_error();
+        self.ended(if is_failed { ToolCallStatus::Error } else { ToolCallStatus::Completed })
     }
 
     fn ended(&self, status: ToolCallStatus) -> Vec<Told> {
@@ -339,6 +346,11 @@ fn whole(members: &Members) -> RawJson {
 
 fn find(members: &Members, names: &Names) -> Option<Meant> {
     let kind = text(members, "kind").unwrap_or_default();
+    // What runs a command or touches a file is none of ours, however it is called: a command's line may begin with any
+    // name, and rules must be asked about it.
+    if matches!(kind.as_str(), "execute" | "read" | "edit" | "delete" | "move") {
+        return None;
+    }
     let coarse = matches!(kind.as_str(), "" | "other");
     let mut said: Vec<String> = text(members, "title").into_iter().collect();
     let meta = members.get("_meta").map(RawJson::tree).unwrap_or_default();

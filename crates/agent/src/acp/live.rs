@@ -46,6 +46,8 @@ pub(super) struct Open {
     pub(super) own_mode: Option<String>,
     /// What it has cost in US dollars, as far as it was told.
     pub(super) cost: Option<f64>,
+    /// It was given servers, and nothing is known of its use of them: what they had been asked for before.
+    pub(super) unvisited: Option<u64>,
     pub(super) desk: Desk,
 }
 
@@ -66,6 +68,8 @@ pub(super) struct Opening<'a> {
     pub(super) entries: Vec<McpServer>,
     pub(super) surroundings: &'a AcpSurroundings,
     pub(super) cancel: &'a CancellationToken,
+    /// What the given servers have been asked for so far, where some are given.
+    pub(super) unvisited: Option<u64>,
 }
 
 impl Live {
@@ -86,14 +90,48 @@ impl Live {
             Ok(Err(error)) => Err(live.dead(&format!("it refuses to be initialized: {}", error.text()))),
             Err(broken) => Err(broken),
         };
-        match about {
-            Ok(about) => live.about = about,
-            Err(broken) => {
-                live.end().await;
-                return Err(broken);
+        let begun = match about {
+            Ok(about) => {
+                live.about = about;
+                live.sign_in(cancel).await
             }
+            Err(broken) => Err(broken),
+        };
+        if let Err(broken) = begun {
+            live.end().await;
+            return Err(broken);
         }
         Ok(live)
+    }
+
+    /// Signs in to it by the way that was chosen, where one was.
+    async fn sign_in(&mut self, cancel: &CancellationToken) -> Result<(), Broken> {
+        let Some(way) = self.command.authenticate.clone() else { return Ok(()) };
+        if !self.about.ways_in.iter().any(|offered| offered.id == way) {
+            let why =
+                self.teller.say(&format!("it offers no way to sign in named {way:?}{}", self.ways_in()));
+            return Err(Broken::Refused(AgentError::fault("local.acp.authenticate", why)));
+        }
+        let within = self.command.timeouts.session;
+        let answer = self.ask("authenticate", &json!({"methodId": way}), within, cancel).await?;
+        match answer {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let why = format!("it could not be signed in to by {way:?}: {}", error.text());
+                Err(Broken::Refused(AgentError::Authentication { message: self.teller.say(&why) }))
+            }
+        }
+    }
+
+    /// The ways to sign in that it offers, as the end of a sentence.
+    fn ways_in(&self) -> String {
+        let ways: Vec<String> =
+            self.about.ways_in.iter().map(|way| format!("{:?} ({})", way.id, way.text)).collect();
+        if ways.is_empty() {
+            "; it offers none".to_owned()
+        } else {
+            format!("; it offers {}", ways.join(", "))
+        }
     }
 
     /// A failure of the process, with what it wrote last.
@@ -239,6 +277,7 @@ impl Live {
             choices: Choices::default(),
             own_mode: None,
             cost: None,
+            unvisited: opening.unvisited,
             desk: Desk::new(id, opening.surroundings, opening.cwd, &self.teller, title),
         });
     }
@@ -286,9 +325,8 @@ impl Live {
         }
         let mut advice: Vec<String> =
             self.command.preset.map(|preset| preset.sign_in.to_owned()).into_iter().collect();
-        if !self.about.ways_in.is_empty() {
-            let ways: Vec<&str> = self.about.ways_in.iter().map(|way| way.text.as_str()).collect();
-            advice.push(format!("it offers: {}", ways.join("; ")));
+        if !self.about.ways_in.is_empty() && self.command.authenticate.is_none() {
+            advice.push(format!("or name a way to sign in as `authenticate`{}", self.ways_in()));
         }
         let advice = if advice.is_empty() { String::new() } else { format!(" ({})", advice.join("; ")) };
         let message = self.teller.say(&format!("nobody is signed in to it: {}{advice}", error.text()));

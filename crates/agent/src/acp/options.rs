@@ -22,6 +22,8 @@ pub struct AcpCommand {
     pub args: Vec<String>,
     /// Variables beside those that every child process gets.
     pub env: Vec<(String, Secret)>,
+    /// The way to sign in that it is asked to take, by its id.
+    pub authenticate: Option<String>,
     /// How long it may take.
     pub timeouts: AcpTimeouts,
 }
@@ -31,7 +33,7 @@ pub struct AcpCommand {
 pub struct AcpTimeouts {
     /// To answer `initialize`.
     pub start: Duration,
-    /// To open or load a session, with its servers, and to set its model and mode.
+    /// To sign in, to open or load a session with its servers, and to set its model and mode.
     pub session: Duration,
     /// To end a prompt after `session/cancel`.
     pub cancel: Duration,
@@ -49,13 +51,14 @@ impl Default for AcpTimeouts {
 
 impl fmt::Debug for AcpCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { preset, program, args, env, timeouts } = self;
+        let Self { preset, program, args, env, authenticate, timeouts } = self;
         let names: Vec<&str> = env.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("AcpCommand")
             .field("preset", &preset.map(|preset| preset.name))
             .field("program", program)
             .field("args", &args.len())
             .field("env", &names)
+            .field("authenticate", authenticate)
             .field("timeouts", timeouts)
             .finish()
     }
@@ -67,7 +70,7 @@ impl AcpCommand {
     /// # Errors
     /// All that is wrong with them.
     pub fn of(options: &AcpOptions) -> Result<Self, AgentError> {
-        let AcpOptions { preset, command, args, env } = options;
+        let AcpOptions { preset, command, args, env, authenticate } = options;
         let mut faults = Vec::new();
         let mut fault = |field: &str, message: String| {
             faults.push(Fault { subject: None, field: field.to_owned(), message });
@@ -105,6 +108,7 @@ impl AcpCommand {
             program: program.to_owned(),
             args,
             env: env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            authenticate: authenticate.clone(),
             timeouts: AcpTimeouts::default(),
         })
     }

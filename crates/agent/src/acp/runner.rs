@@ -4,6 +4,7 @@
 mod opening;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
@@ -31,7 +32,12 @@ pub(super) struct Runner<'a> {
     pub(super) turn: &'a EngineTurn,
     pub(super) sink: &'a dyn RunSink,
     pub(super) cancel: CancellationToken,
+    /// The engine is being closed.
+    pub(super) closing: &'a CancellationToken,
 }
+
+/// How long an agent may take to end its prompt when the engine is closed, at most: whoever closes it does not wait long.
+const CLOSING: Duration = Duration::from_secs(2);
 
 /// Why a prompt is being ended from here.
 #[derive(Debug, Clone)]
@@ -147,6 +153,10 @@ impl Runner<'_> {
         for told in telling.finish(why, Instant::now()) {
             self.pass_on(told).await.map_err(Broken::Refused)?;
         }
+        let is_answered = matches!(came, Came::Answer(Ok(_))) && ending.is_none();
+        if let Some(text) = is_answered.then(|| self.ignored(live)).flatten() {
+            self.tell("servers", text).await?;
+        }
         self.conclude(live, &telling, came, ending.map(|(why, _)| why)).await
     }
 
@@ -159,6 +169,7 @@ impl Runner<'_> {
         ending: &mut Option<(Why, Instant)>,
     ) -> Came {
         let out_of_time = self.turn.limits.time.map(|time| Instant::now() + time);
+        let mut is_closing = false;
         loop {
             let Some(open) = live.open.as_mut() else { return Came::Dead("there is no session".to_owned()) };
             if open.desk.is_flooded() {
@@ -170,6 +181,12 @@ impl Runner<'_> {
             let mut end = None;
             tokio::select! {
                 biased;
+                () = self.closing.cancelled(), if !is_closing => {
+                    is_closing = true;
+                    if let Some((_, until)) = ending {
+                        *until = (*until).min(Instant::now() + CLOSING);
+                    }
+                }
                 () = self.cancel.cancelled(), if is_open => end = Some(Why::Cancelled),
                 () = until(patience) => {
                     if !is_open {
@@ -203,7 +220,9 @@ impl Runner<'_> {
             if let (Some(why), None) = (end, &ending) {
                 live.peer.notify("session/cancel", &json!({"sessionId": open.id}));
                 open.desk.end_prompt();
-                *ending = Some((why, Instant::now() + self.command.timeouts.cancel));
+                let patience = self.command.timeouts.cancel;
+                let patience = if is_closing { patience.min(CLOSING) } else { patience };
+                *ending = Some((why, Instant::now() + patience));
             }
         }
     }

@@ -13,8 +13,8 @@ use tokio_util::task::TaskTracker;
 use toolway_bridge::RawJson;
 use toolway_guard::Guard;
 use toolway_proxy::gateway::{
-    CallGate, Expose, GatewayConfig, GatewayHandle, HttpFront, HttpFrontConfig, Judgement, SessionOptions,
-    Shared, Status,
+    CallGate, Expose, GatewayConfig, GatewayHandle, Held, HttpFront, HttpFrontConfig, Judgement,
+    SessionOptions, Shared, Status,
 };
 use toolway_secret::Secret;
 
@@ -36,9 +36,11 @@ pub(super) struct Core {
     begun: Instant,
     end: CancellationToken,
     over: CancellationToken,
-    front: OnceCell<Front>,
+    front: OnceCell<(Front, HttpFront)>,
     tasks: TaskTracker,
     guard: Arc<Guard>,
+    /// Its name in the index of saved results, whichever way it is called.
+    saved_as: String,
     _drop: DropGuard,
 }
 
@@ -47,6 +49,8 @@ pub(super) struct Core {
 struct CoreShared {
     handle: GatewayHandle,
     calls: Option<Calls>,
+    /// It has nothing but a server of the program's own.
+    bare: bool,
     view: RwLock<View>,
     seen: watch::Sender<u64>,
     /// Who is asked about calls over the front, by now.
@@ -80,7 +84,7 @@ impl Core {
         let CoreConfig { gateway, configured, saved_as, search_above } = config;
         let guard = Arc::clone(&gateway.guard);
         let handle = GatewayHandle::start(gateway.clone(), shared.clone());
-        let session = handle.open(SessionOptions { saved_as, passing: false }).await;
+        let session = handle.open(SessionOptions { saved_as: saved_as.clone(), passing: false }).await;
         let calls = match session {
             Some(session) => Some(Calls::over(session).await),
             None => None,
@@ -88,6 +92,7 @@ impl Core {
         let shared = Arc::new(CoreShared {
             handle: handle.clone(),
             calls,
+            bare: gateway.bare,
             view: RwLock::default(),
             seen: watch::channel(0).0,
             gate: RwLock::default(),
@@ -105,6 +110,7 @@ impl Core {
             front: OnceCell::new(),
             tasks: tasks.clone(),
             guard,
+            saved_as,
             _drop: end.drop_guard(),
         }
     }
@@ -152,10 +158,16 @@ impl Core {
     /// Serves the same gateway over loopback HTTP, from the first call of this on.
     pub(super) async fn front(&self, gate: Option<Arc<dyn FrontGate>>) -> Result<Front, AgentError> {
         *self.shared.gate.write().unwrap_or_else(PoisonError::into_inner) = gate;
-        self.front.get_or_try_init(|| self.listen()).await.cloned()
+        let (front, _) = self.front.get_or_try_init(|| self.listen()).await?;
+        Ok(front.clone())
     }
 
-    async fn listen(&self) -> Result<Front, AgentError> {
+    /// How many requests have come over it.
+    pub(super) fn front_visits(&self) -> u64 {
+        self.front.get().map_or(0, |(_, front)| front.visits())
+    }
+
+    async fn listen(&self) -> Result<(Front, HttpFront), AgentError> {
         let failed = |what: &str, reason: &dyn std::fmt::Display| AgentError::Runtime {
             message: format!("servers cannot be offered to the agent: {what}: {reason}"),
         };
@@ -164,12 +176,17 @@ impl Core {
         let address = listener.local_addr().map_err(|error| failed("loopback", &error))?;
         let token = token().map_err(|error| failed("a token", &error))?;
         let gate: Arc<dyn CallGate> = Arc::new(Asking(Arc::downgrade(&self.shared)));
-        let config =
-            HttpFrontConfig { token: Some(token.clone()), gate: Some(gate), ..HttpFrontConfig::default() };
+        let config = HttpFrontConfig {
+            token: Some(token.clone()),
+            gate: Some(gate),
+            saved_as: Some(self.saved_as.clone()),
+            ..HttpFrontConfig::default()
+        };
         let front = HttpFront::new(config, self.shared.handle.clone(), Arc::clone(&self.guard));
         let end = self.end.clone();
-        self.tasks.spawn(async move { front.serve(listener, end).await });
-        Ok(Front { url: format!("http://{address}/mcp"), token })
+        let served = front.clone();
+        self.tasks.spawn(async move { served.serve(listener, end).await });
+        Ok((Front { url: format!("http://{address}/mcp"), token }, front))
     }
 
     /// Begins to end it.
@@ -184,13 +201,18 @@ impl Core {
     }
 }
 
-/// How long the first call to a model waits for servers where none is said to be required.
-const PATIENCE: Duration = Duration::from_millis(800);
+/// How long the first call to a model waits for servers where none is said to be required. A model that is asked without
+/// its tools answers without them, and never asks again; a package runner takes seconds. A server that is mute costs this
+/// once for each generation.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl CoreShared {
     async fn look(&self) {
         let (status, tools) = (self.handle.status().await, self.handle.tools().await);
-        let view = View { status: Arc::new(status), offer: Arc::new(Offer::of(&tools)) };
+        let offer = Offer::of(&tools);
+        // A server of the program's own runs what it is asked in the order that its host chooses.
+        let offer = Arc::new(if self.bare { offer.side_by_side() } else { offer });
+        let view = View { status: Arc::new(status), offer };
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
         self.seen.send_modify(|seen| *seen = seen.wrapping_add(1));
     }
@@ -204,7 +226,7 @@ impl CallGate for Asking {
     fn before(&self, tool: String, arguments: Bytes) -> Judgement<'_> {
         Box::pin(async move {
             let Some(shared) = self.0.upgrade() else {
-                return Err("the servers of this run have ended".to_owned());
+                return Err(Held::Refused("the servers of this run have ended".to_owned()));
             };
             let gate = shared.gate.read().unwrap_or_else(PoisonError::into_inner).clone();
             let Some(gate) = gate else { return Ok(None) };
@@ -218,14 +240,24 @@ impl CallGate for Asking {
             let Some(found) = offer.tool(exposed).filter(|found| !found.server.is_empty()) else {
                 return Ok(None);
             };
-            let own = RawJson::new(own).map_err(|_| "the arguments are no JSON".to_owned())?;
+            let own = RawJson::new(own);
+            let own = own.map_err(|_| Held::Refused("the arguments are no JSON".to_owned()))?;
             let target = McpTarget {
                 server: found.server.to_string(),
                 tool: found.tool.clone(),
                 arguments: own.clone(),
                 read_only: found.read_only,
+                side_by_side: found.side_by_side,
             };
-            let allowed = gate.before(target).await?;
+            let allowed = gate.before(target.clone()).await.map_err(Held::Refused)?;
+            if let Some(calls) = shared.calls.as_ref().filter(|_| gate.hears()) {
+                // Where its end is waited for, the call is made here: dropping this gives it up.
+                let (begun, cancel) = (Instant::now(), CancellationToken::new());
+                let result = calls.call(exposed, allowed.bytes(), &mut |_| {}, &cancel).await;
+                let target = McpTarget { arguments: allowed, ..target };
+                let heard = gate.after(target, result.content, begun.elapsed()).await;
+                return Err(Held::Made(heard.bytes().clone()));
+            }
             Ok(match (allowed == own, through.is_some()) {
                 (true, _) => None,
                 (false, false) => Some(allowed.bytes().clone()),

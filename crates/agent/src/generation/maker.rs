@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolway_guard::{Guard, GuardConfig, ReadBack};
+use toolway_guard::{Guard, GuardConfig, QueryProcess, ReadBack};
 use toolway_proxy::gateway::{
     Eras, Expose, Face, GatewayConfig, MAX_NAME_CHARS, Protocol, RemoteKind, RemoteTarget, ServerConfig,
     ServerEntry, ServerState, Share, Shared, Stage, Target, Timeouts, ToolFilter, Wait,
@@ -90,6 +90,9 @@ impl Maker {
                 state: None,
                 required: true,
                 lazy: false,
+                command: None,
+                url: None,
+                secrets: Vec::new(),
             });
             entries.push(entry(config, "custom"));
         }
@@ -107,6 +110,9 @@ impl Maker {
             state: None,
             required: true,
             lazy: false,
+            command: None,
+            url: server.url.expose().split(['?', '#']).next().map(str::to_owned),
+            secrets: Vec::new(),
         };
         let entries = match HttpConfig::new(server.url.expose()) {
             _ if self.hands_over => Vec::new(),
@@ -202,6 +208,7 @@ pub(crate) fn guard(options: &GuardOptions, machine: &Machine) -> Result<Arc<Gua
     config.max_response_chars = options.max_response_chars;
     config.preview_chars = options.preview_chars;
     config.read_back = ReadBack::Session;
+    config.query_process = machine.helper().map(|helper| QueryProcess::new(helper.into()));
     if let Some(dir) = &options.output_dir {
         config.saved_command = format!("toolway saved --output-dir {}", dir.display());
     }

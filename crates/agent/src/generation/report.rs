@@ -1,10 +1,12 @@
 //! Owns what is told of every configured server: where it stands, what it is, and why. Decides nothing.
 
 use toolway_proxy::gateway::{ServerState, Status};
+use toolway_secret::Secret;
 
 use super::{Generation, Part};
 use crate::compose::Configured;
 use crate::event::ServerReport;
+use crate::hooks::McpServerUse;
 
 impl Generation {
     /// Every configured server and what it is now, also those that are never started, and those that were there before.
@@ -37,6 +39,31 @@ impl Generation {
             });
         }
         reports
+    }
+
+    /// A server, as rules and hooks are told about it.
+    pub(crate) fn server_use(&self, name: &str) -> McpServerUse {
+        let configured = self.parts.iter().flat_map(|part| {
+            let within = |one: &&Configured| part.only.as_ref().is_none_or(|only| only.contains(&one.name));
+            part.core.configured.iter().filter(within)
+        });
+        let mut named = configured.filter(|one| one.name == name);
+        // The one that wins stands first.
+        let Some(found) = named.next() else {
+            return McpServerUse { name: name.to_owned(), ..McpServerUse::default() };
+        };
+        McpServerUse {
+            name: name.to_owned(),
+            explicit: matches!(found.source.as_str(), "inline" | "per-send" | "custom" | "direct"),
+            command: found.command.clone(),
+            url: found.url.clone(),
+        }
+    }
+
+    /// Values that no text may repeat: those of its servers' entries, as they became when they were read.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        let configured = self.parts.iter().flat_map(|part| &part.core.configured);
+        configured.flat_map(|one| one.secrets.iter().cloned()).collect()
     }
 }
 

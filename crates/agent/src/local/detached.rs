@@ -95,11 +95,9 @@ impl Detached {
             events: vec![EventRecord { offset: last + 1, json: event.to_json() }],
             checkpoint: None,
             change: Some(RunChange {
-                status: RunStatus::Cancelled,
-                result: None,
                 error: Some(("process_ended".to_owned(), message)),
-                usage: None,
                 duration: (now() - record.created_at).try_into().ok(),
+                ..RunChange::to(RunStatus::Cancelled)
             }),
         };
         let id = record.id.clone();

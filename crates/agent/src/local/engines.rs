@@ -2,7 +2,7 @@
 //! again by a reload.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::OnceCell;
 use toolway_config::SettingSource;
@@ -13,10 +13,10 @@ use crate::engine::{BoxFuture, Engine, EngineTurn, RunSink, TurnEnd};
 use crate::error::AgentError;
 use crate::generation::guard;
 use crate::hooks::Hooks;
-use crate::native::model::{Patience, RemoteModels, ServiceAccess};
+use crate::native::model::RemoteModels;
 use crate::native::{NativeEngine, NativeOptions, Surroundings};
 use crate::options::{AgentOptions, EngineChoice, LocalOptions, Machine, Trust};
-use crate::policy::{Gate, GateOptions, PermissionMode, PermissionRules};
+use crate::policy::{Action, Decision, Gate, GateOptions, PermissionMode, PermissionRules};
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::sources::Sources;
 use crate::store::blocking;
@@ -60,9 +60,12 @@ struct Chosen {
 }
 
 enum Made {
-    Native(Box<NativeEngine>, Arc<ToolSession>),
+    Native(Box<NativeEngine>, Sight),
     Acp(Box<AcpEngine>),
 }
+
+/// The gate that search tools look through: the one of the last reload.
+type Sight = Arc<RwLock<Gate>>;
 
 impl Setup {
     fn sources(&self) -> Sources {
@@ -152,24 +155,25 @@ impl Setup {
         tools.shell = self.machine.var("SHELL").map(PathBuf::from);
         tools.sandbox = sandbox;
         tools.supervise = self.helper();
-        let session = Arc::new(ToolSession::new(tools, self.local.person.host.clone()));
-        let variables = &self.machine.environment().vars;
-        let access = ServiceAccess {
-            api_key: self.options.api_key.clone(),
-            base_url: None,
-            variables: variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-        };
+        let sight = Arc::new(RwLock::new(surroundings.gate.clone()));
+        let through = Arc::clone(&sight);
+        let session = ToolSession::new(tools, self.local.person.host.clone()).with_sight(move |path| {
+            let gate = through.read().unwrap_or_else(PoisonError::into_inner);
+            !gate.hides_files()
+                || !matches!(gate.decide(&Action::Read(path.to_owned())), Decision::Deny { .. })
+        });
+        let models = RemoteModels::of(&self.machine, self.options.api_key.clone(), self.local.agent_retries);
         let native = NativeOptions {
-            models: Arc::new(RemoteModels::new(access, Patience::default())),
+            models: Arc::new(models),
             capabilities: self.capabilities.clone(),
-            session: Arc::clone(&session),
+            session: Arc::new(session),
             guard: Some(guard(&self.local.guard, &self.machine)?),
             system_prompt: self.local.system_prompt.clone(),
             agents: self.options.agents.clone(),
             retries: self.local.agent_retries,
             plan_reads_only: false,
         };
-        Ok((Made::Native(Box::new(NativeEngine::new(native, surroundings)), session), told))
+        Ok((Made::Native(Box::new(NativeEngine::new(native, surroundings)), sight), told))
     }
 }
 
@@ -216,7 +220,10 @@ impl Engine for Chosen {
             let setup = Arc::clone(&self.setup);
             let (surroundings, told) = blocking(move || setup.surroundings()).await?;
             match made {
-                Made::Native(native, _) => native.renew(surroundings),
+                Made::Native(native, sight) => {
+                    *sight.write().unwrap_or_else(PoisonError::into_inner) = surroundings.gate.clone();
+                    native.renew(surroundings);
+                }
                 Made::Acp(acp) => acp.renew(surroundings.gate).await,
             }
             Ok(told)
@@ -235,10 +242,7 @@ impl Engine for Chosen {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             match self.made.get() {
-                Some(Made::Native(native, session)) => {
-                    native.close().await;
-                    session.close().await;
-                }
+                Some(Made::Native(native, _)) => native.close().await,
                 Some(Made::Acp(acp)) => acp.close().await,
                 None => {}
             }

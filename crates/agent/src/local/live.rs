@@ -1,7 +1,7 @@
 //! Owns a run of this process: its state, its events on their way to readers and the store, its deltas, its steering. It
 //! knows no engine.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use time::OffsetDateTime;
 use tokio::sync::{mpsc, watch};
@@ -29,7 +29,7 @@ pub(crate) struct Live {
     id: RunId,
     agent: AgentId,
     pub(super) keeper: Keeper,
-    redactor: Redactors,
+    redactor: RwLock<Arc<Redactors>>,
     state: watch::Sender<RunState>,
     pub(super) buffer: Arc<Buffer>,
     pub(super) writer: Arc<Writer>,
@@ -70,6 +70,7 @@ pub(super) fn state_of(record: &RunRecord) -> RunState {
         error: record.error.clone().map(|(code, message)| RunFault { code, message }),
         model: record.model.clone(),
         usage: record.usage,
+        cost: record.cost,
         created_at: record.created_at,
         duration: record.duration,
     }
@@ -89,7 +90,7 @@ impl Live {
             id: record.id.clone(),
             agent: record.agent.clone(),
             keeper,
-            redactor,
+            redactor: RwLock::new(Arc::new(redactor)),
             state: watch::Sender::new(state_of(record)),
             buffer: Arc::default(),
             writer: Arc::new(Writer::new()),
@@ -101,6 +102,15 @@ impl Live {
         })
     }
 
+    /// From now on no text repeats what is given here.
+    pub(super) fn redact(&self, redactor: Redactors) {
+        *self.redactor.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(redactor);
+    }
+
+    fn redactor(&self) -> Arc<Redactors> {
+        Arc::clone(&self.redactor.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.state.borrow().status.is_terminal()
     }
@@ -108,8 +118,9 @@ impl Live {
     /// Tells a message: to its reader, and to the store. Gives what to wait for to have it kept.
     pub(super) fn tell(&self, kind: EventKind, change: Option<RunChange>) -> u64 {
         let event = |kind| Event { agent_id: self.agent.clone(), run_id: self.id.clone(), kind };
-        let kind = self.redactor.told.event(limited(kind));
-        let json = event(self.redactor.kept.event(kind.clone())).to_json();
+        let redactor = self.redactor();
+        let kind = redactor.told.event(limited(kind));
+        let json = event(redactor.kept.event(kind.clone())).to_json();
         let event = event(kind);
         let mut telling = locked(&self.telling);
         if telling.is_over {
@@ -132,16 +143,16 @@ impl Live {
 
     /// It runs.
     pub(super) fn is_running(&self) {
-        let change =
-            RunChange { status: RunStatus::Running, result: None, error: None, usage: None, duration: None };
+        let change = RunChange::to(RunStatus::Running);
         self.tell(EventKind::Status { status: RunStatus::Running, message: None }, Some(change));
         self.state.send_modify(|state| state.status = RunStatus::Running);
     }
 
     /// It is over: this is kept, then told.
     pub(super) async fn end(&self, mut end: RunChange) {
-        end.result = end.result.map(|text| self.redactor.kept.owned(text));
-        end.error = end.error.map(|(code, text)| (code, self.redactor.kept.owned(text)));
+        let redactor = self.redactor();
+        end.result = end.result.map(|text| redactor.kept.owned(text));
+        end.error = end.error.map(|(code, text)| (code, redactor.kept.owned(text)));
         end.duration = (OffsetDateTime::now_utc() - self.created_at).try_into().ok();
         if let Some(usage) = end.usage {
             self.tell(EventKind::Usage(usage), None);
@@ -154,6 +165,7 @@ impl Live {
                 state.result = end.result;
                 state.error = end.error.map(|(code, message)| RunFault { code, message });
                 state.usage = end.usage;
+                state.cost = end.cost;
                 state.duration = end.duration;
             }),
             Err(Stop::Over) => self.given_up().await,
@@ -162,6 +174,7 @@ impl Live {
                 state.result = end.result;
                 state.error = Some(RunFault { code: error.code().to_owned(), message: error.to_string() });
                 state.usage = end.usage;
+                state.cost = end.cost;
                 state.duration = end.duration;
             }),
         }
@@ -227,7 +240,7 @@ impl RunSink for Live {
             Listener::Somebody(listener) => listener.clone(),
             Listener::Nobody | Listener::Gone => return Box::pin(std::future::ready(())),
         };
-        let delta = self.redactor.told.delta(delta);
+        let delta = self.redactor().told.delta(delta);
         Box::pin(async move {
             let sent = tokio::select! {
                 biased;
@@ -244,7 +257,7 @@ impl RunSink for Live {
 
     fn checkpoint(&self, checkpoint: Checkpoint) -> BoxFuture<'_, Result<(), AgentError>> {
         Box::pin(async move {
-            let clean = self.redactor.kept.checkpoint(&checkpoint.0);
+            let clean = self.redactor().kept.checkpoint(&checkpoint.0);
             let number = self.writer.add(|writes| writes.checkpoint = Some(clean));
             self.writer.kept(number).await.map_err(|stop| self.stopped(stop))
         })

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use super::detached::Detached;
 use super::observe;
 use crate::error::AgentError;
-use crate::event::{EventKind, Usage};
+use crate::event::EventKind;
 use crate::id::{AgentId, RunId};
 use crate::options::AgentOptions;
 use crate::run::{Observed, Run};
@@ -137,13 +137,15 @@ impl Shelf {
                 return Err(AgentError::RunNotFound { agent: id.clone(), run });
             }
         }
-        let mut report = UsageReport::default();
+        let mut report = UsageReport { cost: Some(0.0), ..UsageReport::default() };
         for record in runs {
+            // A run without tokens was never sent anywhere.
+            let cost = record.cost.or_else(|| record.usage.is_none().then_some(0.0));
+            report.cost = report.cost.zip(cost).map(|(sum, cost)| sum + cost);
             let usage = record.usage.unwrap_or_default();
             report.usage += usage;
             report.runs.push((record.id, usage));
         }
-        let _: Usage = report.usage;
         Ok(report)
     }
 

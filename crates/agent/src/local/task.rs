@@ -14,6 +14,7 @@ use crate::event::{EventKind, RunStatus, SystemInit, ToolCallEvent, ToolCallStat
 use crate::generation::{Generation, Generations};
 use crate::id::RunId;
 use crate::options::{Limits, Mode, ModelChoice, Prompt, SendOptions, ServerChange};
+use crate::redact::{Given, Redactors};
 use crate::run::RunSource as _;
 use crate::store::{Claim, Keeper, Page, RunChange};
 
@@ -38,6 +39,8 @@ pub(super) struct Task {
     pub(super) notes: Vec<String>,
     /// A run of this process that was given up for this one.
     pub(super) before: Option<Arc<Live>>,
+    /// What no text may repeat, before servers are known.
+    pub(super) given: Given,
     /// Held to the end of the run.
     pub(super) claim: Claim,
 }
@@ -67,6 +70,9 @@ impl Task {
                 return failed(&error);
             }
         };
+        let mut given = std::mem::take(&mut self.given);
+        given.secrets.extend(servers.secrets());
+        self.live.redact(Redactors::new(given));
         match self.engine.prepare().await {
             Ok(told) => self.notes.extend(told),
             Err(error) => {
@@ -228,7 +234,7 @@ fn ended(end: TurnEnd) -> RunChange {
     let (status, error) = match end.stop {
         TurnStop::Finished => (RunStatus::Finished, None),
         TurnStop::Cancelled => {
-            return RunChange { usage: Some(end.usage), result: end.result, ..cancelled() };
+            return RunChange { usage: Some(end.usage), cost: end.cost, result: end.result, ..cancelled() };
         }
         TurnStop::Limit(message) => {
             let error = AgentError::Limit { message: message.clone() };
@@ -236,14 +242,14 @@ fn ended(end: TurnEnd) -> RunChange {
         }
         TurnStop::Refused(message) => (RunStatus::Error, Some(("refused".to_owned(), message))),
     };
-    RunChange { status, result: end.result, error, usage: Some(end.usage), duration: None }
+    RunChange { status, result: end.result, error, usage: Some(end.usage), cost: end.cost, duration: None }
 }
 
 fn cancelled() -> RunChange {
-    RunChange { status: RunStatus::Cancelled, result: None, error: None, usage: None, duration: None }
+    RunChange::to(RunStatus::Cancelled)
 }
 
 fn failed(error: &AgentError) -> RunChange {
     let error = Some((error.code().to_owned(), error.to_string()));
-    RunChange { status: RunStatus::Error, result: None, error, usage: None, duration: None }
+    RunChange { error, ..RunChange::to(RunStatus::Error) }
 }

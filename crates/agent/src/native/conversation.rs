@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use toolway_bridge::RawJson;
 
 use super::model::{AnswerPart, Message, ModelCall, ToolAnswer, UserPart};
 
@@ -49,11 +50,20 @@ pub(crate) struct Conversation {
     ids: HashSet<String>,
     /// Tokens for each unit of the estimate, as the model's service last told.
     pub(crate) ratio: f64,
+    /// The list of what is to do, as it was when the conversation was last kept.
+    pub(crate) todos: Option<RawJson>,
 }
 
 impl Default for Conversation {
     fn default() -> Self {
-        Self { messages: Vec::new(), marks: Vec::new(), pending: Vec::new(), ids: HashSet::new(), ratio: 1.0 }
+        Self {
+            messages: Vec::new(),
+            marks: Vec::new(),
+            pending: Vec::new(),
+            ids: HashSet::new(),
+            ratio: 1.0,
+            todos: None,
+        }
     }
 }
 

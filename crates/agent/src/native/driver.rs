@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
 
-use self::made::{resolver, system};
+use self::made::{absent, resolver, system};
 use self::told::{cut_off, panicked};
 use self::waits::{next_event, stopped, until};
 use super::context::Window;
@@ -156,6 +156,9 @@ impl Driver {
                 }
             }
             Effect::Checkpoint => {
+                if !self.work.is_subagent {
+                    self.turn.conversation.todos = Some(self.work.setup.session.todos());
+                }
                 let kept = match self.turn.conversation.checkpoint() {
                     Ok(checkpoint) => self.work.sink.checkpoint(checkpoint).await,
                     Err(error) => Err(error),
@@ -227,6 +230,9 @@ impl Driver {
             plan_reads_only: setup.plan_reads_only || work.reads_only,
         });
         toolset.resolve_by(resolver(&work.servers));
+        if has("mcp") && !(setup.plan_reads_only || work.reads_only) {
+            toolset.absent_by(absent(&work.servers));
+        }
         self.toolset = Arc::new(toolset);
         self.listed = Some(listed);
     }

@@ -18,9 +18,12 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::facts::{ModelFacts, Prices};
-pub(crate) use self::message::{AnswerPart, Message, ModelCall, Seal, ToolAnswer, UserPart};
-pub(crate) use self::remote::{Patience, RemoteModels};
-pub(crate) use self::service::ServiceAccess;
+pub(crate) use self::message::{AnswerPart, Message, ModelCall, ToolAnswer, UserPart};
+#[cfg(test)]
+use self::remote::Patience;
+pub(crate) use self::remote::RemoteModels;
+#[cfg(test)]
+use self::service::ServiceAccess;
 use crate::engine::BoxFuture;
 use crate::error::AgentError;
 use crate::event::Usage;
@@ -129,7 +132,8 @@ impl ModelAnswer {
     }
 
     /// The calls it asks for.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = &ModelCall> {
+    #[cfg(test)]
+    fn calls(&self) -> impl Iterator<Item = &ModelCall> {
         self.parts.iter().filter_map(|part| match part {
             AnswerPart::Call(call) => Some(call),
             _ => None,

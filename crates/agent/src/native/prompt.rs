@@ -164,13 +164,13 @@ mod tests {
             when,
             text: format!("text of {name}\n"),
         };
-        let mut context = ContextSources::default();
-        context.rules = vec![
+        let rules = vec![
             rule("always", RuleUse::Always),
             rule("styled", RuleUse::Files(vec!["*.css".into()])),
             rule("described", RuleUse::Described),
             rule("named", RuleUse::Named),
         ];
+        let context = ContextSources { rules, ..ContextSources::default() };
         let text = words(&context).text();
         assert!(text.contains("## always (/w/always.mdc)\ntext of always"));
         assert!(

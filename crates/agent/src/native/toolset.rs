@@ -79,10 +79,13 @@ impl Toolset {
             } else {
                 Shown::Mcp { server: tool.server.to_string(), tool: tool.tool.clone() }
             };
-            let offered = Offered { together: tool.read_only, shown };
+            let offered = Offered { together: tool.side_by_side, shown };
             set.add(&mut offer, spec, Target::Mcp(tool.clone()), offered);
         }
-        if let Some(spec) = saved.filter(|spec| !set.targets.contains_key(&spec.name)) {
+        // Who has no tools saves nothing.
+        if let Some(spec) =
+            saved.filter(|spec| !set.targets.is_empty() && !set.targets.contains_key(&spec.name))
+        {
             set.add(&mut offer, spec, Target::Saved, Offered { together: true, shown: Shown::Own });
         }
         set.weight = estimate::tools(&set.specs);
@@ -106,6 +109,11 @@ impl Toolset {
     /// How calls of a tool that calls others are shown and ordered.
     pub(super) fn resolve_by(&mut self, resolve: Resolve) {
         Arc::make_mut(&mut self.offer).resolve = resolve;
+    }
+
+    /// Whose a name is that is not among these. Only where no tool is held back: it would be found that way.
+    pub(super) fn absent_by(&mut self, absent: Resolve) {
+        Arc::make_mut(&mut self.offer).absent = absent;
     }
 
     /// Where a call by this name goes.

@@ -47,6 +47,18 @@ pub enum Place {
     Cloud(Box<CloudOptions>),
 }
 
+impl From<LocalOptions> for Place {
+    fn from(options: LocalOptions) -> Self {
+        Self::Local(Box::new(options))
+    }
+}
+
+impl From<CloudOptions> for Place {
+    fn from(options: CloudOptions) -> Self {
+        Self::Cloud(Box::new(options))
+    }
+}
+
 /// How an agent answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {

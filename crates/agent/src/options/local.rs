@@ -53,7 +53,7 @@ pub struct LocalOptions {
     pub timeouts: ServerTimeouts,
     /// A resume fails where servers that were given before are not given again.
     pub require_servers: bool,
-    /// How long the first call to the model waits for servers that are not `required`. Without it: 800 ms where no
+    /// How long the first call to the model waits for servers that are not `required`. Without it: 5 s where no
     /// server is `required`, and not at all where one is.
     pub server_patience: Option<Duration>,
     /// The number of tools above which the model gets a tool that searches, and one that calls, in place of all of
@@ -118,6 +118,9 @@ pub struct AcpOptions {
     pub args: Vec<String>,
     /// Variables beside the safe base set.
     pub env: BTreeMap<String, Secret>,
+    /// The way to sign in that it is asked to take before its first session, by the id that it offers it under. None:
+    /// it is signed in, or signs in by itself.
+    pub authenticate: Option<String>,
 }
 
 /// The size of results.

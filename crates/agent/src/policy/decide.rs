@@ -106,6 +106,11 @@ impl Rulebook {
         Ok(Ready { rule, path })
     }
 
+    /// Whether any rule denies reading.
+    pub(super) fn denies_reading(&self) -> bool {
+        self.deny.iter().any(|ready| matches!(ready.rule.token, Token::Read(_)))
+    }
+
     /// What the rules say.
     pub(super) fn decide(&self, action: &Action) -> Decision {
         let decision = match action {

@@ -149,6 +149,11 @@ impl Gate {
         if is_asked && lock(&self.inner.allowed).contains(action) { Decision::Allow } else { decision }
     }
 
+    /// Whether any rule denies reading: otherwise every file that is within reach may be seen.
+    pub fn hides_files(&self) -> bool {
+        self.book().denies_reading()
+    }
+
     /// Asks the rules, and whoever answers, about actions alone: for an agent behind a protocol that executes its tools
     /// itself. A text: it is refused.
     pub async fn permit(
@@ -215,6 +220,11 @@ impl Gate {
         let call = HookCall { facts, call_id, tool, server: *server, input };
         let after = self.inner.hooks.after(call, result, duration, cancel).await;
         After { result: after.result, withheld: after.withheld, context: after.context }
+    }
+
+    /// Whether any hook wants to hear what calls of servers gave.
+    pub fn hears(&self) -> bool {
+        self.inner.hooks.hears()
     }
 
     fn book(&self) -> MutexGuard<'_, Rulebook> {

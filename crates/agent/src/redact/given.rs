@@ -4,13 +4,13 @@ use serde_json::{Map, Value};
 use toolway_secret::Secret;
 
 use crate::inline::{DirectServer, McpServers};
-use crate::options::{AgentOptions, EngineChoice, SendOptions, ServerChange};
+use crate::options::{AgentOptions, EngineChoice, SendOptions, ServerChange, SubagentServers};
 
 /// Words of ours that are shorter may stand in any text.
 const WORDS: usize = 24;
 
 /// What texts may not repeat.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Given {
     /// Values that open something: in no text.
     pub(crate) secrets: Vec<Secret>,
@@ -26,6 +26,11 @@ pub(crate) fn given(options: &AgentOptions, send: Option<&SendOptions>) -> Given
     let all = &mut found;
     all.secrets.extend(options.api_key.clone());
     of_servers(&options.mcp_servers, all);
+    for servers in options.agents.values().flat_map(|agent| agent.mcp_servers.iter().flatten()) {
+        if let SubagentServers::Inline(servers) = servers {
+            of_servers(servers, all);
+        }
+    }
     if let Some(local) = options.local_options() {
         of_direct(&local.direct_servers, &mut all.secrets);
         if let EngineChoice::Acp(acp) = &local.engine {

@@ -75,6 +75,7 @@ pub(super) fn decide(known: Known, begin: &Begin) -> Decision {
         result: None,
         error: None,
         usage: None,
+        cost: None,
         created_at: begin.at,
         duration: None,
         idempotency: begin.idempotency.clone(),
@@ -89,6 +90,7 @@ pub(super) fn changed(run: &mut RunRecord, change: &RunChange) {
         run.result.clone_from(&change.result);
         run.error.clone_from(&change.error);
         run.usage = change.usage;
+        run.cost = change.cost;
         run.duration = change.duration;
     }
 }

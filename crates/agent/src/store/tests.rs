@@ -56,6 +56,7 @@ pub(super) fn end(status: RunStatus) -> Writes {
         result: Some("done".into()),
         error: None,
         usage: Some(Usage { input: 1, ..Usage::default() }),
+        cost: Some(0.5),
         duration: Some(Duration::from_millis(5)),
     };
     Writes { change: Some(change), ..Writes::default() }
@@ -105,7 +106,7 @@ fn what_is_kept_is_there_for_whoever_opens_it_next() {
         let kept = other.run(&run.id).unwrap().unwrap();
         assert_eq!((kept.status, kept.result.as_deref()), (RunStatus::Finished, Some("done")));
         assert_eq!(kept.duration, Some(Duration::from_millis(5)));
-        assert_eq!((kept.created_at, kept.usage.unwrap().input), (at(101), 1));
+        assert_eq!((kept.created_at, kept.usage.unwrap().input, kept.cost), (at(101), 1, Some(0.5)));
         let agent = other.agent(&id).unwrap().unwrap();
         assert_eq!((agent.active_run, agent.servers[0].name.as_str()), (None, "db"));
         assert_eq!(other.digest_key().unwrap(), store.digest_key().unwrap());

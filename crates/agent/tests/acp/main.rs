@@ -3,5 +3,7 @@
 mod bad;
 mod desk;
 mod rig;
+mod servers;
 mod session;
+mod sign_in;
 mod turns;

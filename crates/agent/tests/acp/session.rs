@@ -147,7 +147,7 @@ async fn limits_are_kept_or_refused() -> Result<()> {
     let rig = Rig::new(&script(json!([{"say": "working"}, {"await_cancel": true}, {"end": "cancelled"}])))?;
     let (engine, servers) = (rig.engine(), rig.generation().await?);
     let mut turn = rig.turn("go", &servers);
-    turn.limits.time = Some(Duration::from_millis(300));
+    turn.limits.time = Some(Duration::from_secs(3));
     let end = engine.run(turn, Arc::new(Recorder::default())).await?;
     ensure!(matches!(&end.stop, TurnStop::Limit(why) if why.contains("limits.time")), "{end:?}");
     assert_eq!(end.result.as_deref(), Some("working"));

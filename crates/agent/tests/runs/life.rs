@@ -148,9 +148,7 @@ async fn a_handle_ends_in_time_whatever_its_engine_does() -> Result<()> {
     let bench = Bench::new()?;
     let agent = bench.agent(Scripted::new(|_, _| std::future::pending()))?;
     let run = agent.send("x", SendOptions::default()).await?;
-    let before = tokio::time::Instant::now();
     soon(agent.dispose()).await?;
-    assert!(before.elapsed() < std::time::Duration::from_secs(7), "{:?}", before.elapsed());
     assert!(run.status().is_terminal());
     Ok(())
 }

@@ -6,15 +6,15 @@ use anyhow::Result;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolway_agent::{
-    AgentDefinition, CustomOutput, CustomTool, DirectServer, FrontGate, GuardOptions, InlineRecord,
-    LocalOptions, LocalSend, McpCall, McpServer, McpServers, McpTarget, RecordKey, SendOptions, SendPlace,
-    ServerChange, SubagentServers, ToolPair,
+    AgentDefinition, CustomOutput, CustomTool, DirectServer, GuardOptions, InlineRecord, LocalOptions,
+    LocalSend, McpCall, McpServer, McpServers, RecordKey, SendOptions, SendPlace, ServerChange,
+    SubagentServers, ToolPair,
 };
 use toolway_bridge::RawJson;
 use toolway_config::SettingSource::Project;
 use toolway_secret::Secret;
 
-use super::support::{Bench, DEADLINE, call, names, report, run, run_with, text, tool};
+use super::support::{Bench, DEADLINE, call, generations, names, report, run, run_with, text, tool};
 
 fn with(change: ServerChange) -> SendOptions {
     SendOptions { mcp_servers: change, ..SendOptions::default() }
@@ -26,7 +26,7 @@ async fn statement_a37_one_prompt_has_other_servers_and_the_next_the_first_again
     bench.servers("project/.cursor/mcp.json", &[("ambient", bench.entry("")?)])?;
     let local = LocalOptions { setting_sources: vec![Project], ..LocalOptions::default() };
     let own = McpServers::new().with("own", bench.scripted("")?);
-    let agent = bench.agent(&bench.options(own, local))?;
+    let agent = generations(&bench.options(own, local))?;
     let first = run(&agent).await?;
     tool(&first, "own__echo").await?;
     let other = McpServers::new().with("other", bench.scripted("")?);
@@ -66,7 +66,7 @@ async fn statement_a38_names_alone_are_kept_and_what_is_not_given_again_is_missi
     }
     let none = McpServers::new();
     let missing = InlineRecord::compare(&records, &none, &key).missing;
-    let agent = bench.agent(&bench.options(none, LocalOptions::default()))?;
+    let agent = generations(&bench.options(none, LocalOptions::default()))?;
     agent.set_missing(missing);
     let generation = run(&agent).await?;
     assert!(generation.tools().is_empty());
@@ -92,7 +92,7 @@ async fn statement_a43_a_subagent_has_what_it_names_and_its_own() -> Result<()> 
     let mut options = bench.options(servers, LocalOptions::default());
     let named = || vec![SubagentServers::Named("one".to_owned())];
     options.agents.insert("sub".to_owned(), definition(Some(named())));
-    let agent = bench.agent(&options)?;
+    let agent = generations(&options)?;
     let parent = run(&agent).await?;
     for exposed in ["one__echo", "two__echo"] {
         tool(&parent, exposed).await?;
@@ -134,7 +134,7 @@ async fn statement_a44_an_administrators_rule_binds_inline_servers_too() -> Resu
     let mut args = vec![json!("--evil")];
     args.extend(evil.members()["args"].as_array().cloned().unwrap_or_default());
     evil = evil.with("args", args.into());
-    let agent = bench.agent(&bench.options(McpServers::new().with("evil", evil), LocalOptions::default()))?;
+    let agent = generations(&bench.options(McpServers::new().with("evil", evil), LocalOptions::default()))?;
     let generation = run(&agent).await?;
     let report = report(&generation, "evil", "blocked").await?;
     assert!(report.reason.is_some_and(|reason| reason.contains("mcp.json")));
@@ -159,7 +159,7 @@ async fn statement_a45_every_server_is_told_with_source_transport_state_and_reas
         ],
     )?;
     let local = LocalOptions { setting_sources: vec![Project], ..LocalOptions::default() };
-    let agent = bench.agent(&bench.options(McpServers::new().with("same", bench.scripted("")?), local))?;
+    let agent = generations(&bench.options(McpServers::new().with("same", bench.scripted("")?), local))?;
     let generation = run(&agent).await?;
     for exposed in ["good__echo", "same__echo"] {
         tool(&generation, exposed).await?;
@@ -193,7 +193,7 @@ async fn statement_a47_names_that_look_alike_go_to_their_own_server() -> Result<
         .with("a", bench.scripted("on tools/call/b-c -> text second")?)
         .with("x", bench.scripted("on tools/call/y__z -> text third")?)
         .with("x__y", bench.scripted("on tools/call/z -> text fourth")?);
-    let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
+    let agent = generations(&bench.options(servers, LocalOptions::default()))?;
     let generation = run(&agent).await?;
     for (server, tool_name, answer) in
         [("a-b", "c", "first"), ("a", "b-c", "second"), ("x", "y__z", "third"), ("x__y", "z", "fourth")]
@@ -227,7 +227,7 @@ async fn functions_of_the_program_are_tools_and_their_failures_are_results() -> 
         tool_of("large", |_| Ok(CustomOutput::Text("x".repeat(100_000)))),
     ];
     let local = LocalOptions { custom_tools: custom, ..LocalOptions::default() };
-    let agent = bench.agent(&bench.options(McpServers::new(), local))?;
+    let agent = generations(&bench.options(McpServers::new(), local))?;
     let generation = run(&agent).await?;
     assert_eq!(names(&generation).len(), 5);
     let exposed = |name: &str| format!("custom-user-tools__{name}");
@@ -254,7 +254,7 @@ async fn a_large_result_is_saved_and_read_back_by_the_agents_own_limit() -> Resu
     let script = "on tools/call/big -> text HEAD {x*60000} TAIL\non tools/call/fits -> text {y*30000}\n";
     let guard = GuardOptions { output_dir: Some(bench.path("saved")), ..GuardOptions::default() };
     let local = LocalOptions { guard, ..LocalOptions::default() };
-    let agent = bench.agent(&bench.options(McpServers::new().with("a", bench.scripted(script)?), local))?;
+    let agent = generations(&bench.options(McpServers::new().with("a", bench.scripted(script)?), local))?;
     let generation = run(&agent).await?;
     tool(&generation, "a__big").await?;
     assert_eq!(text(&call(&generation, "a__fits", json!({})).await?).len(), 30_000);
@@ -275,8 +275,9 @@ async fn a_direct_server_keeps_its_names_and_comes_and_goes_without_the_others()
     let web = bench.web("on tools/call/pi__x -> text {x*50000}", "http")?;
     let direct =
         vec![DirectServer { name: "pi_tools".to_owned(), url: Secret::new(&web.url), headers: vec![] }];
-    let agent = bench
-        .agent(&bench.options(McpServers::new().with("a", bench.scripted("")?), LocalOptions::default()))?;
+    let agent = generations(
+        &bench.options(McpServers::new().with("a", bench.scripted("")?), LocalOptions::default()),
+    )?;
     let local = LocalSend { direct_servers: Some(direct), ..LocalSend::default() };
     let send = SendOptions { place: SendPlace::Local(local), ..SendOptions::default() };
     let generation = run_with(&agent, &send).await?;
@@ -298,9 +299,10 @@ async fn a_direct_server_keeps_its_names_and_comes_and_goes_without_the_others()
 #[tokio::test]
 async fn many_tools_are_searched_and_calls_say_what_they_are_really_for() -> Result<()> {
     let bench = Bench::new()?;
-    let script: String = (0..30).map(|n| format!("on tools/call/t{n} -> text answer {n}\n")).collect();
+    let script: Vec<_> = (0..30).map(|n| format!("on tools/call/t{n} -> text answer {n}\n")).collect();
     let local = LocalOptions { search_above: Some(20), ..LocalOptions::default() };
-    let agent = bench.agent(&bench.options(McpServers::new().with("a", bench.scripted(&script)?), local))?;
+    let agent =
+        generations(&bench.options(McpServers::new().with("a", bench.scripted(&script.concat())?), local))?;
     let generation = run(&agent).await?;
     report(&generation, "a", "connected").await?;
     let shown: Vec<String> = generation.tools().iter().map(|tool| tool.exposed.clone()).collect();
@@ -320,32 +322,11 @@ async fn many_tools_are_searched_and_calls_say_what_they_are_really_for() -> Res
 }
 
 #[tokio::test]
-async fn the_same_servers_are_reached_over_loopback_with_the_token_alone() -> Result<()> {
-    let bench = Bench::new()?;
-    let agent = bench
-        .agent(&bench.options(McpServers::new().with("a", bench.scripted("")?), LocalOptions::default()))?;
-    let generation = run(&agent).await?;
-    tool(&generation, "a__echo").await?;
-    let front = generation.front().await?.ok_or_else(|| anyhow::anyhow!("no front"))?;
-    assert!(!format!("{front:?}").contains(front.token.expose()));
-    let client =
-        McpServer::url(&front.url).header("Authorization", format!("Bearer {}", front.token.expose()));
-    let servers = McpServers::new().with("in", client).with("out", McpServer::url(&front.url));
-    let outside = bench.agent(&bench.options(servers, LocalOptions::default()))?;
-    let seen = run(&outside).await?;
-    tool(&seen, "in__a__echo").await.or(Ok::<(), anyhow::Error>(()))?;
-    report(&seen, "in", "connected").await?;
-    assert!(report(&seen, "out", "needs_auth").await.is_ok());
-    outside.close().await;
-    agent.close().await;
-    bench.leaks().check(DEADLINE)
-}
-
-#[tokio::test]
 async fn what_does_not_exist_is_told_with_what_does() -> Result<()> {
     let bench = Bench::new()?;
-    let agent = bench
-        .agent(&bench.options(McpServers::new().with("a", bench.scripted("")?), LocalOptions::default()))?;
+    let agent = generations(
+        &bench.options(McpServers::new().with("a", bench.scripted("")?), LocalOptions::default()),
+    )?;
     let generation = run(&agent).await?;
     tool(&generation, "a__echo").await?;
     for exposed in ["nonsense", "a__none", ""] {
@@ -358,54 +339,5 @@ async fn what_does_not_exist_is_told_with_what_does() -> Result<()> {
     agent.close().await;
     let late = call(&generation, "a__echo", json!({})).await?;
     assert!(late.is_error, "{}", text(&late));
-    Ok(())
-}
-
-/// Lets calls of `echo` through with other arguments, and nothing else.
-#[derive(Debug)]
-struct OnlyEcho;
-
-impl FrontGate for OnlyEcho {
-    fn before(
-        &self,
-        target: McpTarget,
-    ) -> std::pin::Pin<Box<dyn Future<Output = Result<RawJson, String>> + Send + '_>> {
-        Box::pin(async move {
-            match (target.server.as_str(), target.tool.as_str()) {
-                ("a", "echo") => Ok(RawJson::of(&json!({"put": "in place"}))),
-                (server, tool) => Err(format!("{server} {tool} is not allowed")),
-            }
-        })
-    }
-}
-
-#[tokio::test]
-async fn statement_a44_what_a_gate_refuses_at_the_front_reaches_no_server() -> Result<()> {
-    let mut bench = Bench::new()?;
-    let servers = McpServers::new().with("a", bench.scripted("on tools/call/other -> text reached")?);
-    let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
-    let generation = run(&agent).await?;
-    tool(&generation, "a__other").await?;
-    let front = generation.front_through(Some(Arc::new(OnlyEcho))).await?;
-    let front = front.ok_or_else(|| anyhow::anyhow!("no front"))?;
-    let mut peer = bench.peer()?;
-    let client =
-        McpServer::url(&front.url).header("Authorization", format!("Bearer {}", front.token.expose()));
-    let outside =
-        bench.agent(&bench.options(McpServers::new().with("in", client), LocalOptions::default()))?;
-    let seen = run(&outside).await?;
-    report(&seen, "in", "connected").await?;
-    let of = |own: &str| {
-        let tools = seen.tools();
-        tools.iter().find(|tool| tool.tool == own).map(|tool| tool.exposed.clone()).unwrap_or_default()
-    };
-    let refused = call(&seen, &of("a__other"), json!({})).await?;
-    assert!(refused.is_error && text(&refused).contains("a other is not allowed"), "{}", text(&refused));
-    call(&seen, &of("a__echo"), json!({"given": 1})).await?;
-    let received = String::from_utf8_lossy(&peer.received()).into_owned();
-    assert!(received.contains("in place") && !received.contains("given"), "{received}");
-    assert!(!received.contains("\"other\""), "{received}");
-    outside.close().await;
-    agent.close().await;
     Ok(())
 }

@@ -1,19 +1,21 @@
 //! The same servers for agents behind a protocol: over loopback, with a token, and with somebody who is asked.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::json;
 use toolway_agent::{FrontGate, LocalOptions, McpServer, McpServers, McpTarget};
 use toolway_bridge::RawJson;
 
-use super::support::{Bench, DEADLINE, call, report, run, text, tool};
+use super::support::{Bench, DEADLINE, call, generations, report, run, text, tool};
 
 #[tokio::test]
 async fn the_same_servers_are_reached_over_loopback_with_the_token_alone() -> Result<()> {
     let bench = Bench::new()?;
-    let agent = bench
-        .agent(&bench.options(McpServers::new().with("a", bench.scripted("")?), LocalOptions::default()))?;
+    let agent = generations(
+        &bench.options(McpServers::new().with("a", bench.scripted("")?), LocalOptions::default()),
+    )?;
     let generation = run(&agent).await?;
     tool(&generation, "a__echo").await?;
     let front = generation.front().await?.ok_or_else(|| anyhow::anyhow!("no front"))?;
@@ -21,7 +23,7 @@ async fn the_same_servers_are_reached_over_loopback_with_the_token_alone() -> Re
     let client =
         McpServer::url(&front.url).header("Authorization", format!("Bearer {}", front.token.expose()));
     let servers = McpServers::new().with("in", client).with("out", McpServer::url(&front.url));
-    let outside = bench.agent(&bench.options(servers, LocalOptions::default()))?;
+    let outside = generations(&bench.options(servers, LocalOptions::default()))?;
     let seen = run(&outside).await?;
     tool(&seen, "in__a__echo").await?;
     report(&seen, "in", "connected").await?;
@@ -53,7 +55,7 @@ impl FrontGate for OnlyEcho {
 async fn statement_a44_what_a_gate_refuses_at_the_front_reaches_no_server() -> Result<()> {
     let mut bench = Bench::new()?;
     let servers = McpServers::new().with("a", bench.scripted("on tools/call/other -> text reached")?);
-    let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
+    let agent = generations(&bench.options(servers, LocalOptions::default()))?;
     let generation = run(&agent).await?;
     tool(&generation, "a__other").await?;
     let front = generation.front_through(Some(Arc::new(OnlyEcho))).await?;
@@ -61,8 +63,7 @@ async fn statement_a44_what_a_gate_refuses_at_the_front_reaches_no_server() -> R
     let mut peer = bench.peer()?;
     let client =
         McpServer::url(&front.url).header("Authorization", format!("Bearer {}", front.token.expose()));
-    let outside =
-        bench.agent(&bench.options(McpServers::new().with("in", client), LocalOptions::default()))?;
+    let outside = generations(&bench.options(McpServers::new().with("in", client), LocalOptions::default()))?;
     let seen = run(&outside).await?;
     report(&seen, "in", "connected").await?;
     let of = |own: &str| {
@@ -78,4 +79,60 @@ async fn statement_a44_what_a_gate_refuses_at_the_front_reaches_no_server() -> R
     outside.close().await;
     agent.close().await;
     Ok(())
+}
+
+/// Hears what calls gave, and puts something in its place.
+#[derive(Debug, Default)]
+struct Hearing(std::sync::Mutex<Vec<String>>);
+
+impl FrontGate for Hearing {
+    fn before(
+        &self,
+        target: McpTarget,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<RawJson, String>> + Send + '_>> {
+        Box::pin(std::future::ready(Ok(target.arguments)))
+    }
+
+    fn hears(&self) -> bool {
+        true
+    }
+
+    fn after(
+        &self,
+        target: McpTarget,
+        result: RawJson,
+        _duration: Duration,
+    ) -> std::pin::Pin<Box<dyn Future<Output = RawJson> + Send + '_>> {
+        let told = format!("{} {} {} {}", target.server, target.tool, target.arguments.text(), result.text());
+        if let Ok(mut heard) = self.0.lock() {
+            heard.push(told);
+        }
+        Box::pin(std::future::ready(RawJson::of(
+            &json!({"content": [{"type": "text", "text": "in its place"}]}),
+        )))
+    }
+}
+
+#[tokio::test]
+async fn what_calls_over_the_front_gave_is_heard_and_may_be_another_thing() -> Result<()> {
+    let bench = Bench::new()?;
+    let servers = McpServers::new().with("a", bench.scripted("on tools/call/echo -> text it ran")?);
+    let agent = generations(&bench.options(servers, LocalOptions::default()))?;
+    let generation = run(&agent).await?;
+    tool(&generation, "a__echo").await?;
+    let hearing = Arc::new(Hearing::default());
+    let front = generation.front_through(Some(Arc::<Hearing>::clone(&hearing))).await?;
+    let front = front.ok_or_else(|| anyhow::anyhow!("no front"))?;
+    let client =
+        McpServer::url(&front.url).header("Authorization", format!("Bearer {}", front.token.expose()));
+    let outside = generations(&bench.options(McpServers::new().with("in", client), LocalOptions::default()))?;
+    let seen = run(&outside).await?;
+    tool(&seen, "in__a__echo").await?;
+    let result = call(&seen, "in__a__echo", json!({"n": 1})).await?;
+    assert!(!result.is_error && text(&result) == "in its place", "{}", text(&result));
+    let heard = hearing.0.lock().map_err(|_| anyhow::anyhow!("poisoned"))?.join("\n");
+    assert!(heard.contains("a echo {\"n\":1}") && heard.contains("it ran"), "{heard}");
+    outside.close().await;
+    agent.close().await;
+    bench.leaks().check(DEADLINE)
 }

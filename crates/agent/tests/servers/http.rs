@@ -5,14 +5,14 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use toolway_agent::{LocalOptions, McpServer, McpServers};
 
-use super::support::{Bench, call, report, run, text, tool};
+use super::support::{Bench, call, generations, report, run, text, tool};
 
 #[tokio::test]
 async fn statement_a02_a_url_alone_is_streamable_http_from_this_process() -> Result<()> {
     let mut bench = Bench::new()?;
     let mut web = bench.web("on tools/call/x -> text from afar", "http")?;
     let servers = McpServers::new().with("w", McpServer::url(&web.url));
-    let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
+    let agent = generations(&bench.options(servers, LocalOptions::default()))?;
     let generation = run(&agent).await?;
     tool(&generation, "w__x").await?;
     assert_eq!(text(&call(&generation, "w__x", json!({})).await?), "from afar");
@@ -32,7 +32,7 @@ async fn statement_a03_sse_is_sse_only_and_http_falls_back_after_a_definite_refu
     let mut bench = Bench::new()?;
     let mut sse = bench.web("", "sse")?;
     let servers = McpServers::new().with("s", McpServer::url(&sse.url).with("type", json!("sse")));
-    let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
+    let agent = generations(&bench.options(servers, LocalOptions::default()))?;
     let generation = run(&agent).await?;
     assert_eq!(report(&generation, "s", "connected").await?.transport.as_deref(), Some("sse"));
     let verbs: Vec<String> = sse.peer.requests().into_iter().take(1).map(|request| request.verb).collect();
@@ -49,7 +49,7 @@ async fn statement_a03_sse_is_sse_only_and_http_falls_back_after_a_definite_refu
                 entry = McpServer::url(format!("{}?x=1", old.url));
             }
             let agent =
-                bench.agent(&bench.options(McpServers::new().with("o", entry), LocalOptions::default()))?;
+                generations(&bench.options(McpServers::new().with("o", entry), LocalOptions::default()))?;
             let generation = run(&agent).await?;
             let report = report(&generation, "o", "connected").await?;
             assert_eq!(report.transport.as_deref(), Some("sse"), "{status} {kind}");
@@ -58,7 +58,7 @@ async fn statement_a03_sse_is_sse_only_and_http_falls_back_after_a_definite_refu
     }
     let broken = bench.web("on POST -> status 500 Broken", "http")?;
     let servers = McpServers::new().with("b", McpServer::url(&broken.url));
-    let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
+    let agent = generations(&bench.options(servers, LocalOptions::default()))?;
     let generation = run(&agent).await?;
     let reason = report(&generation, "b", "failed").await?.reason.unwrap_or_default();
     assert!(reason.contains("500"), "{reason}");
@@ -71,7 +71,7 @@ async fn statement_a21_headers_go_with_every_request_and_to_nobody_else() -> Res
     let mut bench = Bench::new()?;
     let mut web = bench.web("set get on\nset session on", "http")?;
     let server = McpServer::url(&web.url).header("Authorization", "Bearer s3cr3t").header("X-Team", "blue");
-    let agent = bench.agent(&bench.options(McpServers::new().with("w", server), LocalOptions::default()))?;
+    let agent = generations(&bench.options(McpServers::new().with("w", server), LocalOptions::default()))?;
     let generation = run(&agent).await?;
     tool(&generation, "w__echo").await?;
     call(&generation, "w__echo", json!({})).await?;
@@ -89,7 +89,7 @@ async fn statement_a21_headers_go_with_every_request_and_to_nobody_else() -> Res
     let away = format!("on POST\n    status 307 Moved\n    header Location: {}\n    body x\n", other.url);
     let away = bench.web(&away, "http")?;
     let server = McpServer::url(&away.url).header("Authorization", "Bearer s3cr3t");
-    let agent = bench.agent(&bench.options(McpServers::new().with("r", server), LocalOptions::default()))?;
+    let agent = generations(&bench.options(McpServers::new().with("r", server), LocalOptions::default()))?;
     let generation = run(&agent).await?;
     let reports = generation.reports();
     for request in other.peer.requests() {
@@ -106,7 +106,7 @@ async fn statement_a22_one_authorization_and_its_name_in_title_case_where_wanted
     let url = format!("http://{}/mcp", listener.local_addr()?);
     let server =
         McpServer::url(url).header("Authorization", "Bearer s3cr3t").with("headerCase", json!("title"));
-    let agent = bench.agent(&bench.options(McpServers::new().with("w", server), LocalOptions::default()))?;
+    let agent = generations(&bench.options(McpServers::new().with("w", server), LocalOptions::default()))?;
     let run = agent.for_run(&toolway_agent::SendOptions::default()).await?;
     let (mut connection, _) = listener.accept().await?;
     let mut head = Vec::new();

@@ -9,9 +9,9 @@ use toolway_agent::{
 use toolway_config::SettingSource;
 use toolway_secret::Secret;
 
-use super::support::{Bench, call, faults, report, run, text, tool};
+use super::support::{Bench, call, faults, generations, report, run, text, tool};
 
-fn server(entry: Value) -> McpServer {
+fn server(entry: &Value) -> McpServer {
     McpServer::from_json(entry.as_object().cloned().unwrap_or_default())
 }
 
@@ -23,7 +23,7 @@ fn refused(options: &AgentOptions) -> Vec<String> {
 async fn statement_a01_an_entry_without_a_type_starts_exactly_that_command() -> Result<()> {
     let mut bench = Bench::new()?;
     let servers = McpServers::new().with("a", bench.scripted("on tools/call/x -> text it ran")?);
-    let agent = bench.agent(&bench.options(servers.clone(), LocalOptions::default()))?;
+    let agent = generations(&bench.options(servers.clone(), LocalOptions::default()))?;
     let generation = run(&agent).await?;
     tool(&generation, "a__x").await?;
     assert_eq!(text(&call(&generation, "a__x", json!({})).await?), "it ran");
@@ -57,8 +57,7 @@ async fn statement_a04_contradictions_name_server_and_field_and_nothing_starts()
         (json!({"command": ""}), "command"),
         (json!({"url": "ftp://h"}), "url"),
     ] {
-        let options =
-            bench.options(McpServers::new().with("bad", server(entry.clone())), LocalOptions::default());
+        let options = bench.options(McpServers::new().with("bad", server(&entry)), LocalOptions::default());
         let found = refused(&options);
         let told = |fault: &String| fault.contains("mcpServers.bad") && fault.contains(field);
         assert!(found.iter().any(told), "{entry}: {found:?}");
@@ -80,9 +79,9 @@ async fn statement_a05_one_error_lists_all_and_bad_entries_of_files_spoil_themse
     let good = || bench.scripted("");
     let servers = McpServers::new()
         .with("one", good()?)
-        .with("bad1", server(json!({"comand": "x"})))
+        .with("bad1", server(&json!({"comand": "x"})))
         .with("two", good()?)
-        .with("bad2", server(json!({"url": "http://u:p@h"})))
+        .with("bad2", server(&json!({"url": "http://u:p@h"})))
         .with("three", good()?);
     let found = refused(&bench.options(servers.clone(), LocalOptions::default())).join("\n");
     assert!(found.contains("mcpServers.bad1") && found.contains("mcpServers.bad2"), "{found}");
@@ -92,7 +91,7 @@ async fn statement_a05_one_error_lists_all_and_bad_entries_of_files_spoil_themse
         servers.iter().map(|(name, one)| (name, Value::Object(one.members().clone()))).collect();
     let file = bench.servers("project/.cursor/mcp.json", &entries)?;
     let local = LocalOptions { setting_sources: vec![SettingSource::Project], ..LocalOptions::default() };
-    let agent = bench.agent(&bench.options(McpServers::new(), local))?;
+    let agent = generations(&bench.options(McpServers::new(), local))?;
     let generation = run(&agent).await?;
     for name in ["one", "two", "three"] {
         report(&generation, name, "connected").await?;
@@ -113,7 +112,7 @@ fn statement_a06_one_map_for_both_places() -> Result<()> {
     let bench = Bench::new()?;
     let entry = json!({"command": "npx", "args": ["-y", "x"], "env": {"K": "v"}});
     let remote = json!({"type": "http", "url": "https://h/mcp", "headers": {"Authorization": "Bearer t"}});
-    let servers = McpServers::new().with("a", server(entry.clone())).with("b", server(remote.clone()));
+    let servers = McpServers::new().with("a", server(&entry)).with("b", server(&remote));
     bench.options(servers.clone(), LocalOptions::default()).check()?;
     let mut cloud = AgentOptions::cloud(bench.machine());
     cloud.mcp_servers = servers.clone();
@@ -159,7 +158,7 @@ async fn statement_a08_a_directory_is_a_local_servers_own() -> Result<()> {
     cloud.check()?;
     let elsewhere = bench.home();
     let servers = McpServers::new().with("a", bench.scripted("")?.cwd(elsewhere.to_string_lossy()));
-    let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
+    let agent = generations(&bench.options(servers, LocalOptions::default()))?;
     let _generation = run(&agent).await?;
     assert_eq!(bench.peer()?.start["cwd"], json!(elsewhere.canonicalize()?));
     agent.close().await;
@@ -173,8 +172,7 @@ fn statement_a09_two_ways_to_authorize_are_one_too_many() -> Result<()> {
         json!({"url": "https://h", "auth": {"CLIENT_ID": "c"}, "headers": {"authorization": "Bearer x"}}),
         json!({"url": "https://h", "headers": {"X-Key": "a", "x-key": "b"}}),
     ] {
-        let options =
-            bench.options(McpServers::new().with("w", server(entry.clone())), LocalOptions::default());
+        let options = bench.options(McpServers::new().with("w", server(&entry)), LocalOptions::default());
         let found = refused(&options);
         assert!(found.iter().any(|fault| fault.starts_with("mcpServers.w.")), "{entry}: {found:?}");
     }
@@ -259,7 +257,7 @@ async fn statement_a42_without_mcp_no_server_starts_and_no_tool_of_one_is_offere
             ..LocalOptions::default()
         };
         let servers = McpServers::new().with("a", bench.scripted("")?);
-        let agent = bench.agent(&bench.options(servers, local))?;
+        let agent = generations(&bench.options(servers, local))?;
         let generation = run(&agent).await?;
         assert!(generation.tools().is_empty() && generation.pairs().is_empty());
         assert_eq!(generation.reports()[0].state, "disabled");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolway_agent::{LocalOptions, McpServers, SendOptions};
 use toolway_config::SettingSource::{self, Mdm, Plugins, Project, Team, User};
 
-use super::support::{Bench, DEADLINE, call, names, report, run, text, tool};
+use super::support::{Bench, DEADLINE, call, generations, names, report, run, text, tool};
 
 fn from(sources: &[SettingSource]) -> LocalOptions {
     LocalOptions { setting_sources: sources.to_vec(), ..LocalOptions::default() }
@@ -16,7 +16,7 @@ async fn statement_a27_without_sources_no_file_brings_a_server() -> Result<()> {
     let mut bench = Bench::new()?;
     bench.servers("project/.cursor/mcp.json", &[("p", bench.entry("")?)])?;
     bench.servers("home/.cursor/mcp.json", &[("u", bench.entry("")?)])?;
-    let agent = bench.agent(&bench.options(McpServers::new(), LocalOptions::default()))?;
+    let agent = generations(&bench.options(McpServers::new(), LocalOptions::default()))?;
     let generation = run(&agent).await?;
     assert!(generation.reports().is_empty() && names(&generation).is_empty());
     assert!(!bench.hub.has_arrived("server"));
@@ -38,7 +38,7 @@ async fn statement_a28_each_source_brings_its_own_and_the_project_wins() -> Resu
         (&[Project, User], vec!["both", "p", "u"], "project"),
     ] {
         let local = LocalOptions { cwd: Some(bench.project().join("nested")), ..from(sources) };
-        let agent = bench.agent(&bench.options(McpServers::new(), local))?;
+        let agent = generations(&bench.options(McpServers::new(), local))?;
         let generation = run(&agent).await?;
         for name in &expected {
             report(&generation, name, "connected").await?;
@@ -66,7 +66,7 @@ async fn statement_a29_all_sources_are_applied_and_every_server_is_told_with_its
     bench.write("managed/mcp.json", &managed.to_string())?;
     let plugin = json!({"mcpServers": {"x": bench.entry("")?}});
     bench.write("home/.cursor/plugins/local/acme/.mcp.json", &plugin.to_string())?;
-    let agent = bench.agent(&bench.options(McpServers::new(), from(&SettingSource::ALL)))?;
+    let agent = generations(&bench.options(McpServers::new(), from(&SettingSource::ALL)))?;
     let generation = run(&agent).await?;
     for (name, source) in
         [("p", "project"), ("u", "user"), ("t", "team"), ("m", "mdm"), ("plugin-acme-x", "plugin acme")]
@@ -76,7 +76,7 @@ async fn statement_a29_all_sources_are_applied_and_every_server_is_told_with_its
     }
     agent.close().await;
     for part in [Team, Mdm, Plugins] {
-        let agent = bench.agent(&bench.options(McpServers::new(), from(&[part])))?;
+        let agent = generations(&bench.options(McpServers::new(), from(&[part])))?;
         assert_eq!(run(&agent).await?.reports().len(), 1, "{part:?}");
         agent.close().await;
     }
@@ -93,7 +93,7 @@ async fn statement_a30_one_process_for_one_name_and_it_is_the_inline_one() -> Re
     let plugin = json!({"mcpServers": {"x": entry("plugin")?}});
     bench.write("home/.cursor/plugins/local/acme/.mcp.json", &plugin.to_string())?;
     let inline = McpServers::new().with(name, bench.scripted("on tools/call/who -> text inline")?);
-    let agent = bench.agent(&bench.options(inline, from(&[Project, User, Plugins])))?;
+    let agent = generations(&bench.options(inline, from(&[Project, User, Plugins])))?;
     let generation = run(&agent).await?;
     for other in ["p", "u"] {
         report(&generation, other, "connected").await?;
@@ -141,7 +141,7 @@ async fn statement_a31_placeholders_of_files_are_replaced_and_inline_text_is_not
         ],
     )?;
     let inline = McpServers::new().with("i", bench.scripted("")?.env("E", "<${env:T}>"));
-    let agent = bench.agent(&bench.options(inline, from(&[Project])))?;
+    let agent = generations(&bench.options(inline, from(&[Project])))?;
     let generation = run(&agent).await?;
     for name in ["s", "w", "i"] {
         report(&generation, name, "connected").await?;
@@ -184,7 +184,7 @@ async fn statement_a32_a_file_of_variables_stands_below_env_and_a_missing_one_fa
     let mut without = bench.entry("")?;
     without["envFile"] = "${workspaceFolder}/none.env".into();
     bench.servers("project/.cursor/mcp.json", &[("with", with), ("without", without)])?;
-    let agent = bench.agent(&bench.options(McpServers::new(), from(&[Project])))?;
+    let agent = generations(&bench.options(McpServers::new(), from(&[Project])))?;
     let generation = run(&agent).await?;
     report(&generation, "with", "connected").await?;
     let reason = report(&generation, "without", "failed").await?.reason.unwrap_or_default();
@@ -200,7 +200,7 @@ async fn statement_a33_a_reload_brings_and_takes_servers() -> Result<()> {
     let bench = Bench::new()?;
     let file = "project/.cursor/mcp.json";
     bench.servers(file, &[("a", bench.entry("")?)])?;
-    let agent = bench.agent(&bench.options(McpServers::new(), from(&[Project])))?;
+    let agent = generations(&bench.options(McpServers::new(), from(&[Project])))?;
     tool(&*run(&agent).await?, "a__echo").await?;
     bench.servers(file, &[("a", bench.entry("")?), ("b", bench.entry("")?)])?;
     assert!(agent.reload().await?.is_new);
@@ -224,7 +224,7 @@ async fn statement_a34_a_run_keeps_what_it_began_with_to_its_end() -> Result<()>
     let mut bench = Bench::new()?;
     let file = "project/.cursor/mcp.json";
     bench.servers(file, &[("x", bench.entry("on tools/call/who -> text still here")?)])?;
-    let agent = bench.agent(&bench.options(McpServers::new(), from(&[Project])))?;
+    let agent = generations(&bench.options(McpServers::new(), from(&[Project])))?;
     let in_flight = run(&agent).await?;
     tool(&in_flight, "x__who").await?;
     let mut peer = bench.peer()?;
@@ -243,7 +243,7 @@ async fn statement_a35_a_bad_file_changes_nothing_and_says_why() -> Result<()> {
     let bench = Bench::new()?;
     let file = "project/.cursor/mcp.json";
     let path = bench.servers(file, &[("a", bench.entry("")?)])?;
-    let agent = bench.agent(&bench.options(McpServers::new(), from(&[Project])))?;
+    let agent = generations(&bench.options(McpServers::new(), from(&[Project])))?;
     let before = agent.reload().await?;
     assert!(!before.is_new && before.diagnostics.is_empty(), "nothing was started yet");
     let first = run(&agent).await?;
@@ -270,7 +270,7 @@ async fn statement_a36_a_plugin_reaches_nothing_outside_of_itself() -> Result<()
             &[("s", bench.entry("")?)],
         )?;
     }
-    let agent = bench.agent(&bench.options(McpServers::new(), from(&[Plugins])))?;
+    let agent = generations(&bench.options(McpServers::new(), from(&[Plugins])))?;
     let generation = agent.for_run(&SendOptions::default()).await?;
     assert!(generation.reports().iter().all(|report| report.state != "connected"));
     let agent_told = agent.for_run(&SendOptions::default()).await?.diagnostics();

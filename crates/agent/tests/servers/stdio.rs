@@ -1,5 +1,6 @@
 //! Statements about servers on this machine: how they are found and started, what they get, and how they end.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -10,7 +11,7 @@ use toolway_agent::{LocalOptions, McpCall, McpServer, McpServers, ServerTimeouts
 use toolway_bridge::RawJson;
 use toolway_testkit::Peer;
 
-use super::support::{Bench, DEADLINE, call, names, report, run, text, tool};
+use super::support::{Bench, DEADLINE, call, generations, names, report, run, text, tool};
 
 #[cfg(unix)]
 #[tokio::test]
@@ -28,7 +29,7 @@ async fn statement_a13_a_command_is_found_by_the_entrys_path_and_a_missing_one_i
         .with("path", by_path)
         .with("absolute", scripted)
         .with("gone", McpServer::command("no-such-binary-xyz"));
-    let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
+    let agent = generations(&bench.options(servers, LocalOptions::default()))?;
     let generation = run(&agent).await?;
     for name in ["path", "absolute"] {
         report(&generation, name, "connected").await?;
@@ -45,7 +46,7 @@ async fn statement_a13_a_command_is_found_by_the_entrys_path_and_a_missing_one_i
 async fn statement_a14_a_child_gets_the_base_list_and_its_own() -> Result<()> {
     let mut bench = Bench::new()?;
     let server = bench.scripted("")?.env("NODE_OPTIONS", "--trace-warnings");
-    let agent = bench.agent(&bench.options(McpServers::new().with("a", server), LocalOptions::default()))?;
+    let agent = generations(&bench.options(McpServers::new().with("a", server), LocalOptions::default()))?;
     let _generation = run(&agent).await?;
     let peer = bench.peer()?;
     let env = &peer.start["env"];
@@ -62,7 +63,7 @@ async fn statement_a15_a_child_works_where_the_agent_works() -> Result<()> {
     let nested = bench.project().join("nested");
     std::fs::create_dir_all(&nested)?;
     let local = LocalOptions { cwd: Some(nested.clone()), ..LocalOptions::default() };
-    let agent = bench.agent(&bench.options(McpServers::new().with("a", bench.scripted("")?), local))?;
+    let agent = generations(&bench.options(McpServers::new().with("a", bench.scripted("")?), local))?;
     let _generation = run(&agent).await?;
     assert_eq!(bench.peer()?.start["cwd"], json!(nested.canonicalize()?));
     agent.close().await;
@@ -74,18 +75,14 @@ async fn statement_a16_a_stubborn_server_and_what_it_started_are_gone_in_time() 
     let mut bench = Bench::new()?;
     let script = "set term ignore\nset eof ignore\non start\n    spawn stubborn\n";
     let servers = McpServers::new().with("a", bench.scripted(script)?);
-    let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
+    let agent = generations(&bench.options(servers, LocalOptions::default()))?;
     let generation = run(&agent).await?;
     report(&generation, "a", "connected").await?;
     let (_server, _grandchild) = (bench.peer()?, bench.hub.arrival("linger", DEADLINE)?);
     assert_eq!(bench.leaks().processes().len(), 2);
-    let begun = Instant::now();
-    agent.close().await;
-    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+    tokio::time::timeout(DEADLINE, agent.close()).await?;
     bench.leaks().check(Duration::from_secs(1))?;
-    let again = Instant::now();
     agent.close().await;
-    assert!(again.elapsed() < Duration::from_millis(200));
     assert!(agent.for_run(&toolway_agent::SendOptions::default()).await.is_err());
     Ok(())
 }
@@ -98,7 +95,7 @@ async fn statement_a17_agents_that_come_and_go_leave_nothing() -> Result<()> {
     let mut before = None;
     for n in 0..50 {
         let servers = McpServers::new().with("a", bench.scripted("")?).with("w", McpServer::url(&web.url));
-        let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
+        let agent = generations(&bench.options(servers, LocalOptions::default()))?;
         let generation = agent.for_run(&toolway_agent::SendOptions::default()).await?;
         if n % 3 != 0 {
             // The others end half-way.
@@ -140,7 +137,7 @@ async fn statement_a18_a_crash_tells_its_code_and_last_words_without_secrets() -
     let bench = Bench::new()?;
     let script = "on start\n    stderr {x*9000}\\n\n    stderr the token is s3cr3t-value and that is it\\n\n    exit 7\n";
     let server = bench.scripted(script)?.env("TOKEN", "s3cr3t-value");
-    let agent = bench.agent(&bench.options(McpServers::new().with("a", server), LocalOptions::default()))?;
+    let agent = generations(&bench.options(McpServers::new().with("a", server), LocalOptions::default()))?;
     let generation = run(&agent).await?;
     let report = report(&generation, "a", "failed").await?;
     let reason = report.reason.clone().unwrap_or_default();
@@ -153,14 +150,17 @@ async fn statement_a18_a_crash_tells_its_code_and_last_words_without_secrets() -
 #[tokio::test]
 async fn statement_a19_a_mute_server_is_given_up_and_holds_nobody_up() -> Result<()> {
     let bench = Bench::new()?;
-    let mute = bench.scripted("set defaults off")?.with("startupTimeoutSec", json!(2));
-    let servers = McpServers::new().with("mute", mute).with("ok", bench.scripted("")?);
-    let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
-    let begun = Instant::now();
+    let mute = |seconds: u32| -> Result<McpServer> {
+        Ok(bench.scripted("set defaults off")?.with("startupTimeoutSec", json!(seconds)))
+    };
+    let servers =
+        McpServers::new().with("mute", mute(2)?).with("waited", mute(600)?).with("ok", bench.scripted("")?);
+    let agent = generations(&bench.options(servers, LocalOptions::default()))?;
     let generation = run(&agent).await?;
     tool(&generation, "ok__echo").await?;
-    assert!(call(&generation, "ok__echo", json!({})).await.is_ok());
-    assert!(begun.elapsed() < Duration::from_millis(1900), "{:?}", begun.elapsed());
+    assert!(!call(&generation, "ok__echo", json!({})).await?.is_error);
+    let waited = generation.reports().into_iter().find(|report| report.name == "waited");
+    assert!(waited.is_some_and(|report| report.state == "starting"), "{:?}", generation.reports());
     let reason = report(&generation, "mute", "failed").await?.reason.unwrap_or_default();
     assert!(reason.contains("initialize") && reason.contains('2'), "{reason}");
     agent.close().await;
@@ -173,29 +173,30 @@ async fn statement_a20_progress_keeps_a_call_alive_and_silence_ends_it() -> Resu
     let mut script = String::from(
         "on notifications/cancelled\n    arm heard\non tools/call/silent\n    never\non tools/call/slow\n",
     );
-    for n in 0..10 {
-        script.push_str(&format!(
-            "    delay 300ms\n    send {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{{token}},\"progress\":{n},\"message\":\"step {n}\"}}}}\n"
-        ));
+    for n in 0..30 {
+        writeln!(
+            script,
+            "    delay 200ms\n    send {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{{token}},\"progress\":{n},\"message\":\"step {n}\"}}}}"
+        )?;
     }
     script.push_str("    text done\n");
     let mut bench = Bench::new()?;
     let local = LocalOptions {
-        timeouts: ServerTimeouts { call: Some(Duration::from_secs(2)), ..ServerTimeouts::default() },
+        timeouts: ServerTimeouts { call: Some(Duration::from_secs(4)), ..ServerTimeouts::default() },
         ..LocalOptions::default()
     };
-    let agent = bench.agent(&bench.options(McpServers::new().with("a", bench.scripted(&script)?), local))?;
+    let agent = generations(&bench.options(McpServers::new().with("a", bench.scripted(&script)?), local))?;
     let generation = run(&agent).await?;
     tool(&generation, "a__slow").await?;
     let mut steps = Vec::new();
     let slow = McpCall { exposed: "a__slow", arguments: RawJson::empty_object() };
     let result = generation.call(slow, |step| steps.push(step), &CancellationToken::new()).await;
-    assert_eq!((text(&result).as_str(), result.is_error, steps.len()), ("done", false, 10));
+    assert_eq!((text(&result).as_str(), result.is_error, steps.len()), ("done", false, 30));
     assert_eq!(steps[3].message.as_deref(), Some("step 3"));
     let begun = Instant::now();
     let silent = call(&generation, "a__silent", json!({})).await?;
     assert!(silent.is_error && text(&silent).contains("timed out"), "{}", text(&silent));
-    assert!(begun.elapsed() >= Duration::from_millis(1900), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= Duration::from_millis(3900), "{:?}", begun.elapsed());
     heard_of(bench.peer()?, "notifications/cancelled").await?;
     agent.close().await;
     Ok(())
@@ -205,7 +206,7 @@ async fn statement_a20_progress_keeps_a_call_alive_and_silence_ends_it() -> Resu
 async fn a_call_that_nobody_waits_for_is_cancelled_at_its_server() -> Result<()> {
     let mut bench = Bench::new()?;
     let servers = McpServers::new().with("a", bench.scripted("on tools/call/hang\n    never\n")?);
-    let agent = bench.agent(&bench.options(servers, LocalOptions::default()))?;
+    let agent = generations(&bench.options(servers, LocalOptions::default()))?;
     let generation = run(&agent).await?;
     tool(&generation, "a__hang").await?;
     let hang = || McpCall { exposed: "a__hang", arguments: RawJson::empty_object() };
@@ -220,8 +221,10 @@ async fn a_call_that_nobody_waits_for_is_cancelled_at_its_server() -> Result<()>
     assert!(result.is_error && text(&result).contains("cancelled"), "{}", text(&result));
     let peer = heard_of(peer?, "notifications/cancelled").await?;
     let never = CancellationToken::new();
-    let dropped = tokio::time::timeout(Duration::from_millis(300), generation.call(hang(), |_| {}, &never));
-    assert!(dropped.await.is_err());
+    let peer = tokio::select! {
+        result = generation.call(hang(), |_| {}, &never) => anyhow::bail!("answered: {}", text(&result)),
+        peer = heard_of(peer, "tools/call") => peer?,
+    };
     heard_of(peer, "notifications/cancelled").await?;
     assert_eq!(names(&generation).len(), 2);
     agent.close().await;
@@ -237,7 +240,7 @@ async fn where_a_sandbox_is_asked_for_and_there_is_none_no_server_starts() -> Re
     bench.variable("PATH", &empty.to_string_lossy());
     let sandbox = toolway_agent::SandboxOptions { enabled: true };
     let local = LocalOptions { sandbox, ..LocalOptions::default() };
-    let agent = bench.agent(&bench.options(McpServers::new().with("a", bench.scripted("")?), local))?;
+    let agent = generations(&bench.options(McpServers::new().with("a", bench.scripted("")?), local))?;
     let generation = run(&agent).await?;
     let reason = report(&generation, "a", "failed").await?.reason.unwrap_or_default();
     assert!(reason.contains("sandbox"), "{reason}");

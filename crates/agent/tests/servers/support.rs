@@ -131,12 +131,12 @@ impl Bench {
     pub(crate) fn leaks(&self) -> Leaks {
         Leaks::new(&self.mark)
     }
+}
 
-    /// The generations of an agent with these options, which are checked.
-    pub(crate) fn agent(&self, options: &AgentOptions) -> Result<Generations> {
-        options.check()?;
-        Ok(Generations::new(options, "agent-test")?)
-    }
+/// The generations of an agent with these options, which are checked.
+pub(crate) fn generations(options: &AgentOptions) -> Result<Generations> {
+    options.check()?;
+    Ok(Generations::new(options, "agent-test")?)
 }
 
 /// A server that listens.

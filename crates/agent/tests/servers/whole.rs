@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use serde_json::json;
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use toolway_agent::{
     Agent, AgentError, AgentOptions, BoxFuture, Engine, EngineTurn, EventKind, LocalOptions, McpCall,
     McpServer, McpServers, ModelChoice, Run, RunSink, RunStatus, SendOptions, ServerChange, StoreChoice,
@@ -54,11 +54,7 @@ impl Engine for Caller {
         vec!["read".to_owned()]
     }
 
-    fn run<'a>(
-        &'a self,
-        turn: EngineTurn,
-        _sink: Arc<dyn RunSink>,
-    ) -> BoxFuture<'a, Result<TurnEnd, AgentError>> {
+    fn run(&self, turn: EngineTurn, _sink: Arc<dyn RunSink>) -> BoxFuture<'_, Result<TurnEnd, AgentError>> {
         Box::pin(async move { Ok(self.execute(turn).await) })
     }
 
@@ -140,9 +136,7 @@ async fn statement_a16_disposal_is_bounded_complete_and_harmless_twice() -> Resu
     ))?;
     ask(&agent, "a__echo", SendOptions::default()).await?;
     let _linger = bench.hub.arrival("linger", DEADLINE)?;
-    let begun = Instant::now();
-    agent.dispose().await;
-    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+    timeout(DEADLINE, agent.dispose()).await?;
     bench.leaks().check(Duration::from_secs(1))?;
     agent.dispose().await;
     Ok(())

@@ -6,6 +6,7 @@ mod ends;
 mod kept;
 mod permission;
 mod runs;
+mod shim;
 
 use std::ffi::OsString;
 use std::process::{Output, Stdio};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -55,9 +56,73 @@ impl Servers {
         servers
     }
 
-    pub(super) fn call(&mut self, server: &str, tool: &str, arguments: &Value) -> Result<Value> {
+    /// Begins a call. Over HTTP it is on its way apart from all others; a process answers one after the other.
+    pub(super) fn call(&mut self, server: &str, tool: &str, arguments: &Value) -> Result<Flight> {
         let connection = self.0.get_mut(server).with_context(|| format!("no server {server}"))?;
-        connection.ask("tools/call", &json!({"name": tool, "arguments": arguments}))
+        let params = json!({"name": tool, "arguments": arguments});
+        let Connection::Address { url, headers, session, asked } = connection else {
+            return connection.ask("tools/call", &params).map(Flight::Landed);
+        };
+        *asked += 1;
+        let (url, headers, session, id) = (url.clone(), headers.clone(), session.clone(), *asked);
+        let (sender, answer) = mpsc::channel();
+        let post = Post { url, headers, session };
+        let asks = post.clone();
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        std::thread::spawn(move || drop(sender.send(asks.answer(id, &body))));
+        Ok(Flight::Under { post, id, answer })
+    }
+}
+
+/// A call that has begun.
+#[derive(Debug)]
+pub(super) enum Flight {
+    Landed(Value),
+    Under { post: Post, id: u64, answer: mpsc::Receiver<Result<Value>> },
+}
+
+/// Where messages are sent.
+#[derive(Debug, Clone)]
+pub(super) struct Post {
+    url: String,
+    headers: Vec<(String, String)>,
+    session: Option<String>,
+}
+
+impl Post {
+    fn send(&self, message: &Value) -> Result<Vec<Value>> {
+        post(&self.url, &self.headers, self.session.as_deref(), &message.to_string())
+            .map(|(answers, _)| answers)
+    }
+
+    fn answer(&self, id: u64, message: &Value) -> Result<Value> {
+        let ours = |message: &Value| message.get("id").and_then(Value::as_u64) == Some(id);
+        let answer = self.send(message)?.into_iter().find(ours).context("no answer to tools/call")?;
+        match answer.get("error") {
+            Some(error) => bail!("tools/call: {error}"),
+            None => Ok(answer.get("result").cloned().unwrap_or_default()),
+        }
+    }
+}
+
+impl Flight {
+    /// What it comes to. When the prompt is cancelled its server is told, and nobody waits any more.
+    pub(super) fn land(self, is_cancelled: impl Fn() -> bool) -> Result<Value> {
+        let (post, id, answer) = match self {
+            Self::Landed(value) => return Ok(value),
+            Self::Under { post, id, answer } => (post, id, answer),
+        };
+        loop {
+            match answer.recv_timeout(Duration::from_millis(20)) {
+                Ok(answer) => return answer,
+                Err(mpsc::RecvTimeoutError::Disconnected) => bail!("the call broke off"),
+                Err(mpsc::RecvTimeoutError::Timeout) if is_cancelled() => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+        }
+        let params = json!({"requestId": id, "reason": "the prompt was cancelled"});
+        post.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))?;
+        bail!("cancelled")
     }
 }
 

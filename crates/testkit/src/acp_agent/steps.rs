@@ -124,33 +124,38 @@ impl AcpAgent {
         self.steps(&then, Some((&Value::Null, &json!({"sessionId": session})))).map(|_| ())
     }
 
-    /// `{"server": ..., "tool": ..., "arguments": {...}, "id": "call-1"}`: calls a tool of a server that it was given, and
-    /// tells of it as agents do.
+    /// `{"server": ..., "tool": ..., "arguments": {...}, "id": "call-1"}`, or a list of them, which are called at once: calls
+    /// tools of servers that it was given, and tells of it as agents do. A cancelled prompt gives its calls up.
     fn mcp(&self, session: &str, value: &Value) -> Result<()> {
-        let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
-        let (server, tool) = (text("server"), text("tool"));
-        let arguments = value.get("arguments").cloned().unwrap_or_else(|| json!({}));
-        let id = if text("id").is_empty() { "call-1" } else { text("id") };
-        let title = format!("{server}_{tool}");
-        let begun = json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": "other", "status": "pending", "rawInput": {}});
-        self.wire.update(session, &begun);
-        let runs = json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress", "rawInput": arguments});
-        self.wire.update(session, &runs);
-        let called = {
+        let one = std::slice::from_ref(value);
+        let mut flights = Vec::new();
+        for value in value.as_array().map_or(one, Vec::as_slice) {
+            let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
+            let (server, tool) = (text("server"), text("tool"));
+            let arguments = value.get("arguments").cloned().unwrap_or_else(|| json!({}));
+            let id = if text("id").is_empty() { "call-1" } else { text("id") };
+            let title = format!("{server}_{tool}");
+            let begun = json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": "other", "status": "pending", "rawInput": {}});
+            self.wire.update(session, &begun);
+            let runs = json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress", "rawInput": arguments});
+            self.wire.update(session, &runs);
             let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
             let servers = sessions.get_mut(session).context("no such session")?;
-            servers.call(server, tool, &arguments)
-        };
-        let (status, output) = match called {
-            Ok(result) => ("completed", result),
-            Err(error) => (
-                "failed",
-                json!({"content": [{"type": "text", "text": format!("{error:#}")}], "isError": true}),
-            ),
-        };
-        self.journal.event("called", json!({"server": server, "tool": tool, "result": output}));
-        let ended = json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status, "rawOutput": output});
-        self.wire.update(session, &ended);
+            flights.push((id.to_owned(), server, tool, servers.call(server, tool, &arguments)));
+        }
+        let is_cancelled = || *self.cancelled.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (id, server, tool, flight) in flights {
+            let (status, output) = match flight.and_then(|flight| flight.land(is_cancelled)) {
+                Ok(result) => ("completed", result),
+                Err(error) => (
+                    "failed",
+                    json!({"content": [{"type": "text", "text": format!("{error:#}")}], "isError": true}),
+                ),
+            };
+            self.journal.event("called", json!({"server": server, "tool": tool, "result": output}));
+            let ended = json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status, "rawOutput": output});
+            self.wire.update(session, &ended);
+        }
         Ok(())
     }
 }

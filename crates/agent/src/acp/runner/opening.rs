@@ -13,6 +13,7 @@ use crate::acp::servers;
 use crate::engine::Checkpoint;
 use crate::error::AgentError;
 use crate::event::EventKind;
+use crate::generation::Front;
 use crate::inline::DirectServer;
 
 /// What is kept of a conversation: the agent keeps the rest.
@@ -23,7 +24,7 @@ struct Kept {
 }
 
 impl Runner<'_> {
-    async fn tell(&self, status: &str, text: String) -> Result<(), Broken> {
+    pub(super) async fn tell(&self, status: &str, text: String) -> Result<(), Broken> {
         let event = EventKind::Task { status: Some(status.to_owned()), text: Some(text) };
         self.sink.event(event).await.map_err(Broken::Refused)
     }
@@ -41,7 +42,10 @@ impl Runner<'_> {
         self.ensure_live(slot).await?;
         let Some(live) = slot.as_mut() else { return Err(Broken::Cancelled) };
         let current = live.open.as_ref().is_some_and(|open| self.fits(open));
-        if !current {
+        if current {
+            // The session goes on, and its calls are this run's.
+            self.front().await?;
+        } else {
             self.open(slot, is_fresh).await?;
         }
         let Some(live) = slot.as_mut() else { return Err(Broken::Cancelled) };
@@ -91,6 +95,10 @@ impl Runner<'_> {
             entries,
             surroundings: self.surroundings,
             cancel: &self.cancel,
+            unvisited: given
+                .iter()
+                .any(|server| server.name == FRONT)
+                .then(|| self.turn.servers.front_visits()),
         };
         let Some(before) = self.before(live) else { return live.open_new(&opening).await };
         live.leave().await;
@@ -125,9 +133,7 @@ impl Runner<'_> {
             () = generation.ready() => {}
         }
         let mut given = generation.direct().to_vec();
-        let asked = Asked::new(&self.surroundings.gate, self.turn, &self.surroundings.roots);
-        let front = generation.front_through(Some(Arc::new(asked))).await;
-        if let Some(front) = front.map_err(Broken::Refused)? {
+        if let Some(front) = self.front().await? {
             let token = Secret::new(format!("Bearer {}", front.token.expose()));
             given.push(DirectServer {
                 name: FRONT.to_owned(),
@@ -136,6 +142,23 @@ impl Runner<'_> {
             });
         }
         Ok(given)
+    }
+
+    /// Where the servers are reached. Calls are asked about for this run.
+    async fn front(&self) -> Result<Option<Front>, Broken> {
+        let asked = Asked::new(&self.surroundings.gate, self.turn, &self.surroundings.roots);
+        self.turn.servers.front_through(Some(Arc::new(asked))).await.map_err(Broken::Refused)
+    }
+
+    /// A sentence about an agent that took servers and never asked one of them for anything, once for a session.
+    pub(super) fn ignored(&self, live: &mut Live) -> Option<String> {
+        let open = live.open.as_mut()?;
+        let before = open.unvisited.take()?;
+        if self.turn.servers.front_visits() > before {
+            return None;
+        }
+        let what = "it has not connected to the MCP servers that it was given for this session, so it has none of their tools";
+        Some(live.teller.say(what))
     }
 
     async fn choose(&self, live: &mut Live) -> Result<(), Broken> {

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use toolway_bridge::RawJson;
 
 use super::{Conversation, Mark, Origin};
 use crate::engine::Checkpoint;
@@ -25,6 +26,8 @@ struct Kept {
     messages: Vec<KeptMessage>,
     #[serde(default)]
     results: Vec<ToolAnswer>,
+    #[serde(default)]
+    todos: Option<RawJson>,
 }
 
 #[derive(Deserialize)]
@@ -62,6 +65,10 @@ impl Conversation {
         }
         out.extend_from_slice(br#"],"results":"#);
         serde_json::to_writer(&mut out, &self.pending).map_err(|error| unwritable(&error))?;
+        if let Some(todos) = &self.todos {
+            out.extend_from_slice(br#","todos":"#);
+            out.extend_from_slice(todos.bytes());
+        }
         out.push(b'}');
         Ok(Checkpoint(out.into()))
     }
@@ -78,7 +85,7 @@ impl Conversation {
             return Err(AgentError::Store { message });
         }
         let kept: Kept = serde_json::from_slice(&kept.0).map_err(|error| unreadable(&error))?;
-        let mut conversation = Self { pending: kept.results, ..Self::default() };
+        let mut conversation = Self { pending: kept.results, todos: kept.todos, ..Self::default() };
         if let Some(ratio) = kept.ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0) {
             conversation.ratio = ratio;
         }

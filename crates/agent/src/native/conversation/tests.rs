@@ -74,8 +74,8 @@ fn after_a_crash_the_model_is_told_which_calls_may_have_run() {
     let Some(Message::Tools(results)) = back.messages().last() else { panic!("no results") };
     let said: Vec<String> = results.iter().map(|result| format!("{:?}", result.content)).collect();
     assert!(said.first().unwrap().contains("result of a"));
-    assert!(said.get(1).unwrap().contains("It may have run"));
-    assert!(said.get(2).unwrap().contains("It has not run"));
+    assert!(said[1].contains("It may have run"));
+    assert!(said[2].contains("It has not run"));
 
     let mut unknown = Conversation::restore(&kept).unwrap();
     assert_eq!(unknown.close_broken_calls(&[]).len(), 2, "nothing is known: both may have run");

@@ -1,6 +1,6 @@
 //! Owns the way of one call: through the gate to the tool, and its result back through guard and hooks.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -10,8 +10,7 @@ use toolway_proxy::gateway::CALL_TOOL;
 use super::told::failed;
 use super::{Work, task};
 use crate::event::{Delta, Usage};
-use crate::generation::{McpCall, McpProgress, McpResult, McpTarget, McpTool};
-use crate::hooks::McpServerUse;
+use crate::generation::{McpCall, McpProgress, McpResult, McpTarget};
 use crate::native::model::UserPart;
 use crate::native::toolset::{Target, Toolset};
 use crate::native::turn_loop::{CallDone, PlannedCall};
@@ -33,9 +32,13 @@ pub(super) async fn call(
 ) -> CallDone {
     match toolset.target(&call.name) {
         Some(Target::BuiltIn(tool)) => built_in(&work, tool.as_ref(), call, &cancel).await,
-        Some(Target::Mcp(tool)) => server(&work, tool, call, &cancel).await,
+        Some(Target::Mcp(tool)) => server(&work, &tool.exposed, call, &cancel).await,
         Some(Target::Task) => task::run(&work, call, left, &cancel).await,
         Some(Target::Saved) => saved(&work, call).await,
+        // Its server is on its way, or failed: it is waited for, and says so.
+        None if work.servers.server_of(&call.name).is_some() => {
+            server(&work, &call.name.clone(), call, &cancel).await
+        }
         None => failed(call.id, &format!("There is no tool {:?} any more.", call.name)),
     }
 }
@@ -45,9 +48,14 @@ async fn built_in(work: &Work, tool: &dyn Tool, call: PlannedCall, cancel: &Canc
     let mut context = ToolContext::new(session, call.id.clone(), cancel.clone());
     context.sink = Some(Arc::clone(&work.sink));
     let for_actions = context.clone();
+    // What the gate was asked about last is what is granted, whatever the disk says a moment later.
+    let judged = Mutex::new(None);
     let actions = |input: &RawJson| -> Vec<Action> {
-        let read = Arguments::from_raw(input).and_then(|args| tool.actions(&for_actions, &args));
-        read.unwrap_or_default()
+        let read = Arguments::from_raw(input)
+            .and_then(|args| tool.actions(&for_actions, &args).map(|actions| (args, actions)));
+        let actions = read.as_ref().map(|(_, actions)| actions.clone()).unwrap_or_default();
+        *judged.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+        actions
     };
     let tool_use = ToolUse {
         call_id: &call.id,
@@ -63,14 +71,14 @@ async fn built_in(work: &Work, tool: &dyn Tool, call: PlannedCall, cancel: &Canc
         Verdict::Refused(text) => return failed(call.id, &text),
     };
     let begun = Instant::now();
-    let read = Arguments::from_raw(&input)
-        .and_then(|args| tool.actions(&context, &args).map(|granted| (args, granted)));
-    let output = match read {
-        Ok((args, granted)) => {
+    let judged_last = judged.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let output = match judged_last {
+        Some(Ok((args, granted))) => {
             context.granted = granted;
             tool.run(&context, args).await
         }
-        Err(output) => output,
+        Some(Err(output)) => output,
+        None => ToolOutput::error("The call was not judged, so it was not made.".to_owned()),
     };
     let text = fitted(work, tool.name(), &output).await;
     let mut result = results::shown_of_built_in(&output, &text);
@@ -94,16 +102,17 @@ async fn fitted(work: &Work, tool: &str, output: &ToolOutput) -> String {
     fitted.await.unwrap_or_else(|_| output.text.clone())
 }
 
-async fn server(work: &Work, tool: &McpTool, call: PlannedCall, cancel: &CancellationToken) -> CallDone {
-    let asked = McpCall { exposed: &tool.exposed, arguments: call.arguments.clone() };
-    let target = work.servers.target(&asked).filter(|target| !target.server.is_empty());
+async fn server(work: &Work, exposed: &str, call: PlannedCall, cancel: &CancellationToken) -> CallDone {
+    let asked = McpCall { exposed, arguments: call.arguments.clone() };
+    let found = work.servers.find(&asked, cancel).await;
+    let target = found.filter(|target| !target.server.is_empty());
     let begun = Instant::now();
     let Some(target) = target else {
         // The gateway's own tools touch nothing, and what is not there says so.
         let result = ask(work, &call.id, asked, cancel).await;
         return of_server(call.id, &result, None);
     };
-    let server_use = server_use(work, &target.server);
+    let server_use = work.servers.server_use(&target.server);
     let no_actions = |_: &RawJson| Vec::new();
     let tool_use = ToolUse {
         call_id: &call.id,
@@ -194,14 +203,6 @@ fn apply(after: After, content: &mut Vec<UserPart>, is_error: &mut bool, result:
         *result = results::shown_of_server(&other);
     }
     content.extend(context.into_iter().map(UserPart::Text));
-}
-
-/// The server of a call, as rules and hooks are told about it.
-fn server_use(work: &Work, name: &str) -> McpServerUse {
-    let report = work.servers.reports().into_iter().find(|report| report.name == name);
-    let source = report.map(|report| report.source).unwrap_or_default();
-    let explicit = matches!(source.as_str(), "inline" | "per-send" | "custom" | "direct");
-    McpServerUse { name: name.to_owned(), explicit, command: None, url: None }
 }
 
 async fn saved(work: &Work, call: PlannedCall) -> CallDone {

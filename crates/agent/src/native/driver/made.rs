@@ -20,7 +20,18 @@ pub(super) fn resolver(servers: &Arc<Generation>) -> Resolve {
             return None;
         }
         let shown = Shown::Mcp { server: target.server, tool: target.tool };
-        Some(Resolved { offered: Offered { together: target.read_only, shown }, arguments: target.arguments })
+        let offered = Offered { together: target.side_by_side, shown };
+        Some(Resolved { offered, arguments: target.arguments })
+    })))
+}
+
+/// Finds the server that a name seems to be of whose tool is not there: it may be on its way, or has failed.
+pub(super) fn absent(servers: &Arc<Generation>) -> Resolve {
+    let servers = Arc::clone(servers);
+    Resolve(Some(Arc::new(move |name: &str, arguments: &RawJson| {
+        let server = servers.server_of(name)?;
+        let shown = Shown::Mcp { server, tool: name.to_owned() };
+        Some(Resolved { offered: Offered { together: false, shown }, arguments: arguments.clone() })
     })))
 }
 

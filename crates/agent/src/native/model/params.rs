@@ -79,7 +79,7 @@ impl Params {
                 options.extra_body = Some(value.clone());
             }
             "baseUrl" | "baseURL" => {
-                self.base_url = Some(value.as_str().ok_or("it must be a text")?.to_owned())
+                self.base_url = Some(value.as_str().ok_or("it must be a text")?.to_owned());
             }
             "contextWindow" => self.facts.context = Some(count(value)?.into()),
             "images" => self.facts.images = Some(value.as_bool().ok_or("it must be true or false")?),

@@ -63,6 +63,11 @@ struct Shared {
 }
 
 impl RemoteModels {
+    #[cfg(test)]
+    pub(super) fn has_read_certificates(&self) -> bool {
+        self.shared.secure.get().is_some()
+    }
+
     /// Models as an agent on this machine has them: with its key, or those of its environment.
     pub(crate) fn of(machine: &Machine, api_key: Option<Secret>, retries: Retries) -> Self {
         let variables = machine.environment().vars.clone();

@@ -42,10 +42,8 @@ async fn a_cancelled_call_has_a_result_and_the_next_prompt_goes_on() {
     let cancel = CancellationToken::new();
     rig.turn.cancel = cancel.clone();
     *rig.notes.cancel_at_call.lock().unwrap() = Some(cancel);
-    let begun = tokio::time::Instant::now();
-    let end = rig.run("go").await.unwrap();
-    assert_eq!(end.stop, TurnStop::Cancelled);
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    let run = tokio::time::timeout(Duration::from_mins(1), rig.run("go"));
+    assert_eq!(run.await.unwrap().unwrap().stop, TurnStop::Cancelled);
     assert!(!rig.cwd().join("x").exists());
     rig.run("go on").await.unwrap();
     let messages = rig.asked(1).messages;

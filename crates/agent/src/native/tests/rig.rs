@@ -318,6 +318,7 @@ pub(super) fn text(text: &str) -> AnswerPart {
     AnswerPart::Text(text.to_owned())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "every test writes it out where it is used")]
 pub(super) fn call(id: &str, name: &str, arguments: serde_json::Value) -> AnswerPart {
     AnswerPart::Call(ModelCall {
         id: id.into(),

@@ -95,12 +95,17 @@ impl TurnLoop {
                 "This call was not made: an answer may have {MOST_CALLS} calls. Make it again in your next answer."
             ));
         }
-        let offered = self.offer.tools.get(&call.name).ok_or_else(|| self.offer.unknown(&call.name))?;
-        let arguments = arguments(&call.name, &call.arguments)?;
+        let known = self.offer.tools.get(&call.name).cloned();
+        let arguments = match &known {
+            Some(_) => arguments(&call.name, &call.arguments)?,
+            None => arguments(&call.name, &call.arguments).unwrap_or_else(|_| RawJson::empty_object()),
+        };
+        let absent = || self.offer.absent.of(&call.name, &arguments).map(|found| found.offered);
+        let offered = known.or_else(absent).ok_or_else(|| self.offer.unknown(&call.name))?;
         let (Offered { together, shown }, shown_arguments) =
             match self.offer.resolve.of(&call.name, &arguments) {
                 Some(resolved) => (resolved.offered, resolved.arguments),
-                None => (offered.clone(), arguments.clone()),
+                None => (offered, arguments.clone()),
             };
         let (id, name) = (call.id.clone(), call.name.clone());
         Ok(PlannedCall { id, name, arguments, shown, shown_arguments, together })

@@ -11,6 +11,8 @@ use toolway_bridge::RawJson;
 pub(crate) struct Offer {
     pub(crate) tools: BTreeMap<String, Offered>,
     pub(crate) resolve: Resolve,
+    /// Finds servers that may have a tool of a name which is not among these: one that is on its way, or failed.
+    pub(crate) absent: Resolve,
 }
 
 /// Finds what a call of a tool that calls others is really for.
@@ -44,7 +46,7 @@ impl Resolve {
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Offered {
-    /// Its calls may run beside others: they only read.
+    /// Its calls may run beside others: they only read, or who has it puts them in order.
     pub(crate) together: bool,
     /// How it is shown.
     pub(crate) shown: Shown,

@@ -38,6 +38,7 @@ pub(super) fn read_engine(object: &mut Object<'_>, local: &mut LocalOptions) {
         preset: object.text("preset"),
         command: object.text("command"),
         args: object.texts("args").unwrap_or_default(),
+        authenticate: object.text("authenticate"),
         ..AcpOptions::default()
     };
     if let Some((reader, node, at)) = object.member("env")

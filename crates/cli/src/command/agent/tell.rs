@@ -13,6 +13,7 @@ const LINE: usize = 160;
 
 /// Shows a run.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "what is known of two streams")]
 pub(super) struct Teller {
     terminal: Terminal,
     quiet: bool,
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_call_is_one_line() {
-        let of = |name: &str, args: &str| summary(name, Some(&RawJson::new(args).unwrap()));
+        let of = |name: &str, args: &str| summary(name, Some(&RawJson::new(args.to_owned()).unwrap()));
         assert_eq!(of("shell", r#"{"command":"cargo\ntest"}"#), "shell: cargo test");
         assert_eq!(
             of("mcp", r#"{"providerIdentifier":"db","toolName":"query","args":{"n":1}}"#),
@@ -185,7 +186,7 @@ mod tests {
                 name: "shell".into(),
                 status: ToolCallStatus::Error,
                 args: None,
-                result: Some(RawJson::new(result).unwrap()),
+                result: Some(RawJson::new(result.to_owned()).unwrap()),
                 truncated: toolway_agent::Truncated::default(),
             })
         };

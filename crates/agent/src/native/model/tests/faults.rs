@@ -1,3 +1,5 @@
+//! What goes wrong on the way to a service, and what becomes of it.
+
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 

@@ -1,3 +1,5 @@
+//! How the answers of each service are read.
+
 use serde_json::json;
 
 use super::*;
@@ -142,10 +144,7 @@ async fn a_call_that_is_being_written_is_told_without_being_copied_at_every_piec
 async fn the_first_answer_over_plain_http_waits_for_no_certificates() {
     let server = scripted(&[json!({ "text": "well" })]);
     let models = models(&server, patience());
-    let before = tokio::time::Instant::now();
     let said = ask(&models.open(&choice("openai::m", &Value::Null)).unwrap(), &hello()).await;
-    let first = before.elapsed();
     assert_eq!(said.text, "well");
-    // On a busy machine as well; a quiet one needs a few milliseconds, and certificates take ten times as long.
-    assert!(first < Duration::from_millis(500), "{first:?}");
+    assert!(!models.has_read_certificates());
 }

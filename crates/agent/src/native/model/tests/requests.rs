@@ -1,3 +1,5 @@
+//! What each service is asked, and how.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Which service an id names, and where its key and address come from.
+
 use std::collections::BTreeMap;
 
 use serde_json::json;
@@ -177,13 +179,13 @@ fn what_is_known_of_a_model_is_known_by_its_whole_name() {
 #[test]
 fn the_page_on_models_names_every_service_and_parameter() {
     let page = include_str!("../../../../../../docs/models.md");
-    for service in super::super::service::known() {
+    for service in service::known() {
         let names = service.keys.iter().chain([&service.name]);
         for name in names {
             assert!(page.contains(&format!("`{name}`")), "{name}");
         }
     }
-    for name in super::super::params::NAMES.split(", ") {
+    for name in params::NAMES.split(", ") {
         assert!(page.contains(&format!("`{name}`")), "{name}");
     }
 }

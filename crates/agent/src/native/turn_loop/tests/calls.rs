@@ -49,10 +49,10 @@ fn calls_that_read_run_together_and_others_in_order() {
         ~StepStarted { step: 2 }
         ask after 0 ms"#]]
     .assert_eq(&rig.lines());
-    expect![[r#"
+    expect![[r"
         user: hello
         model: a=look b=peek c=write d=look
-        tools: a: one | b: two | c: three | d: four"#]]
+        tools: a: one | b: two | c: three | d: four"]]
     .assert_eq(&rig.talk());
 }
 

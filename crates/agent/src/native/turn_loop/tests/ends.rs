@@ -70,12 +70,12 @@ fn a_cancelled_answer_stays_said() {
     rig.give(Input::Stop(TurnStop::Cancelled));
     rig.give(Input::Text("too late".into()));
     rig.says("too late");
-    expect![[r#"
+    expect![[r"
         ~I am about to
         hush
         assistant I am about to
         keep
-        end Cancelled"#]]
+        end Cancelled"]]
     .assert_eq(&rig.lines());
     assert!(rig.talk().ends_with("model: I am about to"));
 }
@@ -90,17 +90,17 @@ fn calls_of_a_cancelled_run_have_results_whether_they_began_or_not() {
     rig.give(Input::Stop(TurnStop::Cancelled));
     assert_eq!(rig.lines(), "", "the second time it is nothing");
     rig.done("a", "was cancelled");
-    expect![[r#"
+    expect![[r"
         completed a
         ~
         keep
         ~StepCompleted { step: 1 }
-        end Cancelled"#]]
+        end Cancelled"]]
     .assert_eq(&rig.lines());
-    expect![[r#"
+    expect![[r"
         user: hello
         model: a=write b=write
-        tools: a: was cancelled | b!: This call was not begun: the run was ended before it."#]]
+        tools: a: was cancelled | b!: This call was not begun: the run was ended before it."]]
     .assert_eq(&rig.talk());
 }
 

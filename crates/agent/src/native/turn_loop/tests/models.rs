@@ -30,9 +30,9 @@ fn a_stream_that_breaks_is_asked_again_a_few_times_and_what_was_shown_is_told() 
         keep
         fail [network_error] gone"#]]
     .assert_eq(&rig.lines());
-    expect![[r#"
+    expect![[r"
         user: hello
-        model: again"#]]
+        model: again"]]
     .assert_eq(&rig.talk());
 }
 
@@ -129,7 +129,8 @@ fn a_model_that_never_stops_is_stopped() {
     while !rig.lines().contains("end ") {
         number += 1;
         assert!(number < 2000, "it goes on for ever");
-        let piece: String = (0..1000).map(|word| format!("{} ", (number * 7919 + word) % 10_007)).collect();
+        let words: Vec<_> = (0..1000).map(|word| ((number * 7919 + word) % 10_007).to_string()).collect();
+        let piece = words.join(" ");
         rig.give(Input::Text(piece));
     }
     assert!(rig.talk().starts_with("user: hello\nmodel: "), "what was said stays said");

@@ -58,11 +58,11 @@ fn steering_goes_in_where_the_model_would_end() {
         ~StepCompleted { step: 2 }
         end Finished"#]]
     .assert_eq(&rig.lines());
-    expect![[r#"
+    expect![[r"
         user: hello
         model: Done
         user: and now?
-        model: Nothing"#]]
+        model: Nothing"]]
     .assert_eq(&rig.talk());
 }
 
@@ -72,11 +72,11 @@ fn steering_goes_in_behind_results() {
     rig.calls(&[("a", "look", "{}")]);
     rig.steering.push("hurry".into());
     rig.done("a", "seen");
-    expect![[r#"
+    expect![[r"
         user: hello
         model: a=look
         tools: a: seen
-        user: hurry"#]]
+        user: hurry"]]
     .assert_eq(&rig.talk());
 }
 

@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
@@ -29,6 +30,7 @@ pub(super) async fn handle(
         return answer::refused(refused);
     }
     standing.admit();
+    shared.visits.fetch_add(1, Ordering::Relaxed);
     match parts.method {
         Method::POST => post(shared, &parts, body).await,
         Method::GET => legacy::get(shared, &parts.headers),
