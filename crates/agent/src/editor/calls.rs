@@ -69,7 +69,7 @@ pub(super) fn update(call: &ToolCallEvent, is_known: bool, cwd: &Path) -> ToolUp
     if call.status != ToolCallStatus::Running {
         // A difference says more than the words about it.
         if content.is_empty() || call.status == ToolCallStatus::Error {
-            content.extend(call.result.as_ref().map(|result| shown(result)).unwrap_or_default());
+            content.extend(call.result.as_ref().map(shown).unwrap_or_default());
         }
         update.raw_output = call.result.clone().filter(|result| result.bytes().len() <= RAW);
     }

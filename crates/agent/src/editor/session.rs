@@ -117,7 +117,7 @@ impl EditorSession {
         &self,
         prompt: Prompt,
         turn: Turn,
-        client: &Client,
+        client: Client,
         shared: &Shared,
     ) -> Outcome {
         let title = title(&prompt.text);
@@ -168,7 +168,7 @@ impl EditorSession {
         mut deltas: mpsc::Receiver<Delta>,
         showing: &mut Showing,
         cancel: &CancellationToken,
-        client: &Client,
+        client: Client,
         shared: &Shared,
     ) {
         let mut cancelling: JoinSet<()> = JoinSet::new();
@@ -187,21 +187,19 @@ impl EditorSession {
                     });
                     Vec::new()
                 }
-                event = events.next(), if has_events => match event {
-                    Some(Ok(event)) => self.event(event.kind, client),
-                    // Too many wait to be read: the deltas say the same.
-                    Some(Err(_)) | None => {
-                        has_events = false;
-                        Vec::new()
-                    }
+                event = events.next(), if has_events => if let Some(Ok(event)) = event {
+                    self.event(event.kind, client)
+                } else {
+                    // The end, or too many wait to be read: the deltas say the same.
+                    has_events = false;
+                    Vec::new()
                 },
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => showing.output(),
-                delta = deltas.recv(), if has_deltas => match delta {
-                    Some(delta) => showing.delta(delta, Instant::now()),
-                    None => {
-                        has_deltas = false;
-                        Vec::new()
-                    }
+                delta = deltas.recv(), if has_deltas => if let Some(delta) = delta {
+                    showing.delta(delta, Instant::now())
+                } else {
+                    has_deltas = false;
+                    Vec::new()
                 },
             };
             self.updates(updates, shared).await;
@@ -209,7 +207,7 @@ impl EditorSession {
     }
 
     /// What is wrong with servers and files is told where it was not told before.
-    fn event(&self, event: EventKind, client: &Client) -> Vec<Update> {
+    fn event(&self, event: EventKind, client: Client) -> Vec<Update> {
         let EventKind::System(init) = event else { return Vec::new() };
         let problems = showing::problems(&init);
         let news = {
