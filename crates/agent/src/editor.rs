@@ -175,7 +175,7 @@ impl EditorServer {
                 Ok((session, turn, prompt)) => {
                     self.work.spawn(async move {
                         let client = *lock(&shared.client);
-                        let outcome = session.prompt(prompt, turn, &client, &shared).await;
+                        let outcome = session.prompt(prompt, turn, client, &shared).await;
                         shared.outlet.line(reply(&id, outcome)).await;
                     });
                     return;

@@ -117,7 +117,7 @@ impl EditorSession {
         &self,
         prompt: Prompt,
         turn: Turn,
-        client: &Client,
+        client: Client,
         shared: &Shared,
     ) -> Outcome {
         let title = title(&prompt.text);
@@ -168,7 +168,7 @@ impl EditorSession {
         mut deltas: mpsc::Receiver<Delta>,
         showing: &mut Showing,
         cancel: &CancellationToken,
-        client: &Client,
+        client: Client,
         shared: &Shared,
     ) {
         let mut cancelling: JoinSet<()> = JoinSet::new();
@@ -187,16 +187,20 @@ impl EditorSession {
                     });
                     Vec::new()
                 }
-                event = events.next(), if has_events => {
-                    // Where too many wait to be read, the deltas say the same.
-                    has_events = matches!(event, Some(Ok(_)));
-                    event.and_then(Result::ok).map(|event| self.event(event.kind, *client)).unwrap_or_default()
-                }
+                event = events.next(), if has_events => if let Some(Ok(event)) = event {
+                    self.event(event.kind, client)
+                } else {
+                    // The end, or too many wait to be read: the deltas say the same.
+                    has_events = false;
+                    Vec::new()
+                },
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => showing.output(),
-                delta = deltas.recv(), if has_deltas => {
-                    has_deltas = delta.is_some();
-                    delta.map(|delta| showing.delta(delta, Instant::now())).unwrap_or_default()
-                }
+                delta = deltas.recv(), if has_deltas => if let Some(delta) = delta {
+                    showing.delta(delta, Instant::now())
+                } else {
+                    has_deltas = false;
+                    Vec::new()
+                },
             };
             self.updates(updates, shared).await;
         }

@@ -167,7 +167,8 @@ async fn both_runtimes_statement_09_without_host_tools_the_agents_own_still_run(
 
 #[tokio::test]
 async fn both_runtimes_statement_50_setting_sources_are_passed_unchanged() -> Result<()> {
-    let table: [(Option<&[&str]>, &[&str], bool); 4] = [
+    type Row<'a> = (Option<&'a [&'a str]>, &'a [&'a str], bool);
+    let table: [Row<'_>; 4] = [
         (Some(&[]), &[], false),
         (Some(&["user"]), &["user"], false),
         (Some(&["project", "user"]), &["project", "user"], true),

@@ -29,7 +29,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Nothing here takes this long.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> Result<T> {
-    tokio::time::timeout(Duration::from_secs(60), future).await.context("it takes too long")
+    tokio::time::timeout(Duration::from_mins(1), future).await.context("it takes too long")
 }
 
 /// What thinks.
@@ -259,32 +259,27 @@ impl Rig {
 
     /// The results of MCP calls as the model, or the agent's program, got them.
     pub(crate) fn results(&self) -> Result<Vec<String>> {
-        match &self.model {
-            Some(model) => Ok(model.requests().last().map(|last| last.results()).unwrap_or_default()),
-            None => {
-                let called = self.journal()?.into_iter().filter(|event| event["event"] == "called");
-                Ok(called.map(|event| event["result"].to_string()).collect())
-            }
+        if let Some(model) = &self.model {
+            return Ok(model
+                .requests()
+                .last()
+                .map(toolway_testkit::ModelExchange::results)
+                .unwrap_or_default());
         }
+        let called = self.journal()?.into_iter().filter(|event| event["event"] == "called");
+        Ok(called.map(|event| event["result"].to_string()).collect())
     }
 
     /// Everything that was said to the model, or to the agent's program.
     pub(crate) fn heard(&self) -> Result<String> {
-        match &self.model {
-            Some(model) => {
-                let said = model
-                    .requests()
-                    .into_iter()
-                    .map(|request| format!("{}\n{}", request.system(), request.last()));
-                Ok(said.collect())
-            }
-            None => {
-                let prompts = self.journal()?.into_iter().filter(|event| event["method"] == "session/prompt");
-                let texts = prompts
-                    .filter_map(|event| Some(event["params"]["prompt"][0]["text"].as_str()?.to_owned()));
-                Ok(texts.collect())
-            }
+        if let Some(model) = &self.model {
+            let said = model.requests().into_iter();
+            return Ok(said.map(|request| format!("{}\n{}", request.system(), request.last())).collect());
         }
+        let prompts = self.journal()?.into_iter().filter(|event| event["method"] == "session/prompt");
+        let texts =
+            prompts.filter_map(|event| Some(event["params"]["prompt"][0]["text"].as_str()?.to_owned()));
+        Ok(texts.collect())
     }
 
     /// What the agent's program noted.

@@ -60,6 +60,7 @@ fn what_nothing_allows_is_asked_at_the_editor() -> Result<()> {
     editor.reply(&asked, &json!({"outcome": {"outcome": "cancelled"}}))?;
     assert_eq!(editor.end(prompt)?, "cancelled");
     ensure!(!made.exists());
+    drop(editor);
     house.leave()
 }
 

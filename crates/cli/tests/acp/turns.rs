@@ -93,6 +93,7 @@ fn what_goes_with_a_prompt_reaches_the_model() -> Result<()> {
     let audio = json!([{"type": "audio", "mimeType": "audio/wav", "data": "AA=="}]);
     let (code, text) = editor.refused("session/prompt", &json!({"sessionId": session, "prompt": audio}))?;
     ensure!(code == -32602 && text.contains("audio"), "{code} {text}");
+    drop(editor);
     house.leave()
 }
 
@@ -117,6 +118,7 @@ fn a_prompt_is_cancelled_and_another_one_meanwhile_is_refused() -> Result<()> {
     assert_eq!(editor.end(prompt)?, "cancelled");
     let again = editor.prompt(&one, "short")?;
     assert_eq!(editor.end(again)?, "end_turn");
+    drop(editor);
     house.leave()
 }
 
@@ -137,5 +139,6 @@ fn limits_refusals_and_failures_are_told() -> Result<()> {
     let prompt = editor.prompt(&session, "broken")?;
     let (code, text) = crate::editor::error(&editor.answer(prompt)?)?;
     ensure!(code == -32603 && text.contains("no such thing"), "{code} {text}");
+    drop(editor);
     house.leave()
 }
