@@ -1,4 +1,4 @@
-//! A server at an address, with a header of its own: `local_http MODEL URL PROMPT`, with its key in TICKETS_TOKEN.
+//! A server at an address, with a header of its own: `local_http MODEL URL PROMPT`, with its key in `TICKETS_TOKEN`.
 #![expect(clippy::print_stdout, reason = "an example shows what comes")]
 
 use std::error::Error;

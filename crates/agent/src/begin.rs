@@ -15,8 +15,9 @@ static BEGUN: AtomicBool = AtomicBool::new(false);
 /// all the same: they are its direct children, and what they have started ends with their process group.
 pub fn begin(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let code =
-        crate::sandbox::run_sandboxed(arguments.iter().cloned()).or_else(|| supervisor::run(arguments));
+    let code = crate::sandbox::run_sandboxed(arguments.iter().cloned())
+        .or_else(|| toolway_guard::query_process(arguments.iter().cloned()))
+        .or_else(|| supervisor::run(arguments));
     if code.is_none() {
         BEGUN.store(true, Ordering::Relaxed);
     }

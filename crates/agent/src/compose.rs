@@ -240,7 +240,7 @@ fn source(source: &Source) -> String {
 /// The command line as it is written: placeholders stay, and what looks like a secret goes.
 fn command_line(target: &Target) -> Option<String> {
     let Target::Stdio(stdio) = target else { return None };
-    let arguments = stdio.args.iter().flatten().map(|text| text.raw());
+    let arguments = stdio.args.iter().flatten().map(toolway_config::Text::raw);
     let words: Vec<&str> = std::iter::once(stdio.command.raw()).chain(arguments).collect();
     Some(Redactor::known().redact(&words.join(" ")).into_owned())
 }

@@ -6,6 +6,7 @@ mod maker;
 mod many;
 mod report;
 mod scope;
+mod unknown;
 
 pub(crate) use maker::guard;
 pub use many::{Generations, Reloaded};
@@ -16,6 +17,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
@@ -117,6 +119,23 @@ pub trait FrontGate: fmt::Debug + Send + Sync {
     /// What is to be called. The arguments to call it with, or the text that the model gets as an error result.
     fn before(&self, target: McpTarget)
     -> Pin<Box<dyn Future<Output = Result<RawJson, String>> + Send + '_>>;
+
+    /// Whether it wants to hear what calls gave.
+    fn hears(&self) -> bool {
+        false
+    }
+
+    /// What a call gave, a whole `CallToolResult`; `target` has the arguments that it was made with. What is returned goes
+    /// to the caller.
+    fn after(
+        &self,
+        target: McpTarget,
+        result: RawJson,
+        duration: Duration,
+    ) -> Pin<Box<dyn Future<Output = RawJson> + Send + '_>> {
+        let _: (McpTarget, Duration) = (target, duration);
+        Box::pin(std::future::ready(result))
+    }
 }
 
 /// Where the servers of a generation are reached over HTTP, by who has the token: by agents behind a protocol.
@@ -232,6 +251,11 @@ impl Generation {
             }
         }
         let found = self.meant(&call);
+        if found.is_none()
+            && let Some(text) = self.lacking(call.exposed)
+        {
+            return calls::failure(&text);
+        }
         let Some((part, exposed, arguments)) = found.or_else(|| self.unfound(&call)) else {
             return calls::failure(&self.unknown(call.exposed));
         };
@@ -300,37 +324,6 @@ impl Generation {
             }
         }
         None
-    }
-
-    /// Who knows best why there is no such tool: the gateway with the server that the name seems to be of.
-    fn unfound(&self, call: &McpCall<'_>) -> Option<(&Part, String, RawJson)> {
-        let whole = self.parts.iter().filter(|part| part.only.is_none());
-        let mut named = whole.filter(|part| part.server_of(call.exposed).is_some());
-        named.next().map(|part| (part, call.exposed.to_owned(), call.arguments.clone()))
-    }
-
-    /// Waits while the server that a name seems to be of is starting.
-    async fn late(&self, exposed: &str) {
-        for part in &self.parts {
-            if let Some(server) = part.server_of(exposed) {
-                let settled = |view: &core::View| {
-                    view.offer.tool(exposed).is_some()
-                        || view.status.iter().all(|one| one.name != server || one.settled || one.lazy)
-                };
-                part.core.until(settled).await;
-            }
-        }
-    }
-
-    fn unknown(&self, exposed: &str) -> String {
-        const NAMED: usize = 50;
-        let tools = self.tools();
-        let names: Vec<&str> = tools.iter().take(NAMED).map(|tool| tool.exposed.as_str()).collect();
-        match (names.is_empty(), tools.len() > NAMED) {
-            (true, _) => format!("unknown tool: {exposed:?}: there are no tools of servers"),
-            (false, false) => format!("unknown tool: {exposed:?}; there is {}", names.join(", ")),
-            (false, true) => format!("unknown tool: {exposed:?}; there is {}, ...", names.join(", ")),
-        }
     }
 
     /// The same without its direct servers.

@@ -118,6 +118,12 @@ impl Hooks {
         self.all.is_empty()
     }
 
+    /// Whether any of them runs after calls.
+    pub(crate) fn hears(&self) -> bool {
+        let after = |event| matches!(event, HookEvent::AfterMcpExecution | HookEvent::PostToolUse);
+        self.all.iter().any(|hook| after(hook.event))
+    }
+
     /// What is wrong with the files, with file and place.
     pub fn diagnostics(&self) -> &[Problem] {
         &self.diagnostics

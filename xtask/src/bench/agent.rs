@@ -162,10 +162,11 @@ const BEGIN: [Column; 4] = [
     ("with ten servers", "servers_ms", false),
     ("after the slowest", "servers_after_ms", false),
 ];
-const REST: [Column; 5] = [
+const REST: [Column; 6] = [
     ("RSS MiB before", "none_mb", false),
     ("with one agent", "one_mb", false),
     ("PSS MiB", "one_pss_mb", false),
+    ("anonymous MiB more", "rest_anonymous_mb", false),
     ("each more", "each_more_mb", false),
     ("descriptors", "rest_descriptors", false),
 ];

@@ -4,14 +4,16 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
 
 use crate::engine::EngineTurn;
 use crate::generation::{FrontGate, Generation, McpTarget};
 use crate::hooks::HookFacts;
-use crate::policy::{Gate, ToolUse, Verdict};
+use crate::policy::{After, Gate, ToolUse, Verdict};
 
 /// Asks on behalf of one run.
 pub(super) struct Asked {
@@ -70,4 +72,50 @@ impl FrontGate for Asked {
             }
         })
     }
+
+    fn hears(&self) -> bool {
+        self.gate.hears()
+    }
+
+    fn after(
+        &self,
+        target: McpTarget,
+        result: RawJson,
+        duration: Duration,
+    ) -> Pin<Box<dyn Future<Output = RawJson> + Send + '_>> {
+        Box::pin(async move {
+            let Some(servers) = self.servers.upgrade() else { return result };
+            let server = servers.server_use(&target.server);
+            let no_actions = |_: &RawJson| Vec::new();
+            let tool_use = ToolUse {
+                call_id: "",
+                tool: &target.tool,
+                server: Some(&server),
+                input: target.arguments.clone(),
+                actions: &no_actions,
+                facts: &self.facts,
+            };
+            let after = self.gate.after(&tool_use, &target.arguments, &result, duration, &self.cancel).await;
+            heard(result, after)
+        })
+    }
+}
+
+/// The result as hooks leave it.
+fn heard(result: RawJson, after: After) -> RawJson {
+    let After { result: other, withheld, context } = after;
+    if let Some(text) = withheld {
+        return RawJson::of(&json!({"content": [{"type": "text", "text": text}], "isError": true}));
+    }
+    let result = other.unwrap_or(result);
+    if context.is_empty() {
+        return result;
+    }
+    let mut tree = result.tree();
+    let blocks = context.into_iter().map(|text| json!({"type": "text", "text": text}));
+    match tree.get_mut("content").and_then(Value::as_array_mut) {
+        Some(content) => content.extend(blocks),
+        None => return result,
+    }
+    RawJson::of(&tree)
 }

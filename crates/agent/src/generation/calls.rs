@@ -130,12 +130,13 @@ impl Calls {
         let payload = loop {
             tokio::select! {
                 biased;
-                Some(one) = progressed.recv() => progress(one),
-                payload = &mut answered => break payload.ok(),
+                // First, so that a server that never stops telling of progress can be cancelled.
                 () = cancel.cancelled() => {
                     drop(open);
                     return failure("cancelled: nobody waits for the result any more");
                 }
+                Some(one) = progressed.recv() => progress(one),
+                payload = &mut answered => break payload.ok(),
             }
         };
         match payload {

@@ -13,8 +13,8 @@ use tokio_util::task::TaskTracker;
 use toolway_bridge::RawJson;
 use toolway_guard::Guard;
 use toolway_proxy::gateway::{
-    CallGate, Expose, GatewayConfig, GatewayHandle, HttpFront, HttpFrontConfig, Judgement, SessionOptions,
-    Shared, Status,
+    CallGate, Expose, GatewayConfig, GatewayHandle, Held, HttpFront, HttpFrontConfig, Judgement,
+    SessionOptions, Shared, Status,
 };
 use toolway_secret::Secret;
 
@@ -39,6 +39,8 @@ pub(super) struct Core {
     front: OnceCell<(Front, HttpFront)>,
     tasks: TaskTracker,
     guard: Arc<Guard>,
+    /// Its name in the index of saved results, whichever way it is called.
+    saved_as: String,
     _drop: DropGuard,
 }
 
@@ -82,7 +84,7 @@ impl Core {
         let CoreConfig { gateway, configured, saved_as, search_above } = config;
         let guard = Arc::clone(&gateway.guard);
         let handle = GatewayHandle::start(gateway.clone(), shared.clone());
-        let session = handle.open(SessionOptions { saved_as, passing: false }).await;
+        let session = handle.open(SessionOptions { saved_as: saved_as.clone(), passing: false }).await;
         let calls = match session {
             Some(session) => Some(Calls::over(session).await),
             None => None,
@@ -108,6 +110,7 @@ impl Core {
             front: OnceCell::new(),
             tasks: tasks.clone(),
             guard,
+            saved_as,
             _drop: end.drop_guard(),
         }
     }
@@ -173,8 +176,12 @@ impl Core {
         let address = listener.local_addr().map_err(|error| failed("loopback", &error))?;
         let token = token().map_err(|error| failed("a token", &error))?;
         let gate: Arc<dyn CallGate> = Arc::new(Asking(Arc::downgrade(&self.shared)));
-        let config =
-            HttpFrontConfig { token: Some(token.clone()), gate: Some(gate), ..HttpFrontConfig::default() };
+        let config = HttpFrontConfig {
+            token: Some(token.clone()),
+            gate: Some(gate),
+            saved_as: Some(self.saved_as.clone()),
+            ..HttpFrontConfig::default()
+        };
         let front = HttpFront::new(config, self.shared.handle.clone(), Arc::clone(&self.guard));
         let end = self.end.clone();
         let served = front.clone();
@@ -219,7 +226,7 @@ impl CallGate for Asking {
     fn before(&self, tool: String, arguments: Bytes) -> Judgement<'_> {
         Box::pin(async move {
             let Some(shared) = self.0.upgrade() else {
-                return Err("the servers of this run have ended".to_owned());
+                return Err(Held::Refused("the servers of this run have ended".to_owned()));
             };
             let gate = shared.gate.read().unwrap_or_else(PoisonError::into_inner).clone();
             let Some(gate) = gate else { return Ok(None) };
@@ -233,7 +240,8 @@ impl CallGate for Asking {
             let Some(found) = offer.tool(exposed).filter(|found| !found.server.is_empty()) else {
                 return Ok(None);
             };
-            let own = RawJson::new(own).map_err(|_| "the arguments are no JSON".to_owned())?;
+            let own = RawJson::new(own);
+            let own = own.map_err(|_| Held::Refused("the arguments are no JSON".to_owned()))?;
             let target = McpTarget {
                 server: found.server.to_string(),
                 tool: found.tool.clone(),
@@ -241,7 +249,15 @@ impl CallGate for Asking {
                 read_only: found.read_only,
                 side_by_side: found.side_by_side,
             };
-            let allowed = gate.before(target).await?;
+            let allowed = gate.before(target.clone()).await.map_err(Held::Refused)?;
+            if let Some(calls) = shared.calls.as_ref().filter(|_| gate.hears()) {
+                // Where its end is waited for, the call is made here: dropping this gives it up.
+                let (begun, cancel) = (Instant::now(), CancellationToken::new());
+                let result = calls.call(exposed, allowed.bytes(), &mut |_| {}, &cancel).await;
+                let target = McpTarget { arguments: allowed, ..target };
+                let heard = gate.after(target, result.content, begun.elapsed()).await;
+                return Err(Held::Made(heard.bytes().clone()));
+            }
             Ok(match (allowed == own, through.is_some()) {
                 (true, _) => None,
                 (false, false) => Some(allowed.bytes().clone()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolway_guard::{Guard, GuardConfig, ReadBack};
+use toolway_guard::{Guard, GuardConfig, QueryProcess, ReadBack};
 use toolway_proxy::gateway::{
     Eras, Expose, Face, GatewayConfig, MAX_NAME_CHARS, Protocol, RemoteKind, RemoteTarget, ServerConfig,
     ServerEntry, ServerState, Share, Shared, Stage, Target, Timeouts, ToolFilter, Wait,
@@ -208,6 +208,7 @@ pub(crate) fn guard(options: &GuardOptions, machine: &Machine) -> Result<Arc<Gua
     config.max_response_chars = options.max_response_chars;
     config.preview_chars = options.preview_chars;
     config.read_back = ReadBack::Session;
+    config.query_process = machine.helper().map(|helper| QueryProcess::new(helper.into()));
     if let Some(dir) = &options.output_dir {
         config.saved_command = format!("toolway saved --output-dir {}", dir.display());
     }

@@ -82,7 +82,10 @@ impl Toolset {
             let offered = Offered { together: tool.side_by_side, shown };
             set.add(&mut offer, spec, Target::Mcp(tool.clone()), offered);
         }
-        if let Some(spec) = saved.filter(|spec| !set.targets.contains_key(&spec.name)) {
+        // Who has no tools saves nothing.
+        if let Some(spec) =
+            saved.filter(|spec| !set.targets.is_empty() && !set.targets.contains_key(&spec.name))
+        {
             set.add(&mut offer, spec, Target::Saved, Offered { together: true, shown: Shown::Own });
         }
         set.weight = estimate::tools(&set.specs);

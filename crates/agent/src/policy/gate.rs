@@ -222,6 +222,11 @@ impl Gate {
         After { result: after.result, withheld: after.withheld, context: after.context }
     }
 
+    /// Whether any hook wants to hear what calls of servers gave.
+    pub fn hears(&self) -> bool {
+        self.inner.hooks.hears()
+    }
+
     fn book(&self) -> MutexGuard<'_, Rulebook> {
         lock(&self.inner.book)
     }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use toolway_bridge::{Profile, Settings, StopReason};
 use toolway_secret::Secret;
 
-use super::rig::{BOTH, Rig, Runtime, Scene, Step, host, lock, soon, tool};
+use super::rig::{BOTH, Rig, Runtime, lock, soon, tool};
+use super::scene::{Scene, Step, host};
 use super::talk::{Talk, nothing};
 
 #[tokio::test]

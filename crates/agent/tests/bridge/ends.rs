@@ -6,7 +6,8 @@ use anyhow::{Context as _, Result};
 use serde_json::json;
 use toolway_bridge::{AgentEvent, AssistantBlock, Profile, SessionOptions, StopReason, ToolCall};
 
-use super::rig::{BOTH, Rig, Runtime, Scene, Step, host, lock, soon};
+use super::rig::{BOTH, Rig, Runtime, lock, soon};
+use super::scene::{Scene, Step, host};
 use super::talk::{Talk, nothing};
 
 /// The call with which a turn ended.

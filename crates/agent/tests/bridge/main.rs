@@ -6,5 +6,6 @@ mod ends;
 mod prompts;
 mod replay;
 mod rig;
+mod scene;
 mod skills;
 mod talk;

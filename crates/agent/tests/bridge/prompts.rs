@@ -6,7 +6,8 @@ use anyhow::{Context as _, Result};
 use serde_json::json;
 use toolway_bridge::{HostEvent, HostSystem, Message, MessageBody, Settings, StopReason};
 
-use super::rig::{BOTH, Rig, Runtime, Scene, Step, lock, server};
+use super::rig::{BOTH, Rig, Runtime, lock, server};
+use super::scene::{Scene, Step};
 use super::talk::{Talk, nothing};
 
 fn scene() -> Scene {
@@ -98,6 +99,21 @@ async fn both_runtimes_statement_38_what_breaks_the_conversation_makes_a_new_age
             assert_eq!(agents, [1, 1, 2], "{runtime:?} {cause}");
             assert!(prompts[2].1.contains("pi__ask, pi__todo"), "all is told again: {}", prompts[2].1);
         }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn both_runtimes_statement_38_the_twenty_first_news_is_a_new_agent() -> Result<()> {
+    for runtime in BOTH {
+        let rig = Rig::new(runtime, &Scene::default().on("again", vec![Step::Say("Again.")]))?;
+        let mut talk = Talk::new(&rig, rig.open(|_| {})?);
+        for number in 0..22 {
+            let answer = talk.say(&format!("again {number}"), nothing).await?;
+            assert_eq!(answer.text, "Again.", "{runtime:?} {number}");
+        }
+        let agents: Vec<usize> = rig.seen.prompts().iter().map(|(agent, _)| *agent).collect();
+        assert_eq!((&agents[..21], agents[21]), (&[1; 21][..], 2), "{runtime:?}");
     }
     Ok(())
 }

@@ -5,7 +5,8 @@ use serde_json::json;
 use std::time::Duration;
 use toolway_bridge::StopReason;
 
-use super::rig::{BOTH, Change, Rig, Scene, Step, host, server};
+use super::rig::{BOTH, Change, Rig, server};
+use super::scene::{Scene, Step, host};
 use super::talk::{Talk, nothing};
 
 const WITH_OTHER: &Change = &|options, _| {

@@ -9,7 +9,8 @@ use toolway_bridge::{
     HostSystem, Profile, RawJson, Settings, Skill, SkillList, ToolCall, activate, is_tool_active, skill_tool,
 };
 
-use super::rig::{BOTH, Rig, Scene, Step, text, tool};
+use super::rig::{BOTH, Rig, text, tool};
+use super::scene::{Scene, Step};
 use super::talk::{Talk, nothing};
 
 const TOOL: &str = "pi__cursor_activate_skill";

@@ -187,10 +187,10 @@ fn examples_say_how_they_are_used_and_what_went_wrong() -> Result<()> {
     let out = rig.run("local_stdio", &["openai::m", "no-such-program-here", "go"])?;
     ensure!(out.contains("files: failed") && out.contains("no-such-program-here; searched"), "{out}");
     ensure!(out.ends_with("Without it, then.\n"), "{out}");
-    let rig = Rig::new(&json!({"replies": [{"status": 401, "error": "bad key"}]}))?;
+    let rig = Rig::new(&json!({"replies": [{"status": 401, "error": "no such account"}]}))?;
     let (ok, out, err) = rig.outcome("local_stdio", &["openai::m", &rig.server(ECHO)?, "go"])?;
-    ensure!(ok && out.contains("Error: ") && out.contains("bad key"), "{out}{err}");
+    ensure!(ok && out.contains("Error: ") && out.contains("no such account"), "{out}{err}");
     let (ok, out, err) = rig.outcome("reload_after_edit", &["openai::m", ".", "none"])?;
-    ensure!(!ok && err.contains("bad key"), "{out}{err}");
+    ensure!(!ok && err.contains("no such account"), "{out}{err}");
     Ok(())
 }

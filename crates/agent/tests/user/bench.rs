@@ -92,7 +92,8 @@ pub(crate) fn options(dir: &Path, model: &str, servers: McpServers, mut local: L
     let machine = Machine::new(variables, dir.join("home/project"));
     let mut options = AgentOptions::local(machine.with_managed_dirs(vec![dir.join("managed")]));
     options.api_key = Some(Secret::new("key-of-model"));
-    let params = vec![("baseUrl".to_owned(), json!(model))];
+    let prices = json!({"input": 2.5, "output": 10});
+    let params = vec![("baseUrl".to_owned(), json!(model)), ("prices".to_owned(), prices)];
     options.model = Some(ModelChoice { id: "openai::gpt-4o".to_owned(), params });
     options.mcp_servers = servers;
     if matches!(local.store, StoreChoice::Default) {

@@ -14,19 +14,41 @@ fn threads() -> Result<usize> {
     Ok(std::fs::read_dir("/proc/self/task")?.count())
 }
 
+/// What the system knows of sockets among open files.
+fn sockets(open: &[String]) -> Result<String> {
+    let mut told = String::new();
+    for table in ["tcp", "tcp6", "unix", "udp"] {
+        let lines = std::fs::read_to_string(format!("/proc/self/net/{table}"))?;
+        let ours = |line: &&str| {
+            let number =
+                |file: &String| Some(file.strip_prefix("socket:[")?.trim_end_matches(']').to_owned());
+            open.iter().filter_map(number).any(|number| line.split_whitespace().any(|word| word == number))
+        };
+        for line in lines.lines().filter(ours) {
+            told.push_str(&format!("{table} {line}\n"));
+        }
+    }
+    Ok(told)
+}
+
 fn memory() -> Result<usize> {
     let text = std::fs::read_to_string("/proc/self/statm")?;
     Ok(text.split(' ').nth(1).context("no pages")?.parse::<usize>()? * 4096)
 }
 
-async fn agents(bench: &Bench, model: &toolway_testkit::ModelServer, count: usize) -> Result<()> {
+/// What reports to the test, and the model, are of this process too, and end with this.
+async fn agents(count: usize) -> Result<()> {
+    let bench = Bench::new()?;
+    let model = script(&json!({"rules": [
+        {"when": {"user": "go"}, "reply": {"calls": [{"name": "a__echo", "arguments": {}}, {"name": "c__echo", "arguments": {}}]}},
+    ], "otherwise": {"text": "done"}}))?;
     let mut all = Vec::new();
     for number in 0..count {
         let mut servers = McpServers::new();
         for name in ["a", "b", "c"] {
             servers.insert(name, bench.server("on tools/call/echo -> text it ran")?);
         }
-        let agent = Agent::create(bench.options(model, servers, LocalOptions::default()))?;
+        let agent = Agent::create(bench.options(&model, servers, LocalOptions::default()))?;
         let run = agent.send("go", SendOptions::default()).await?;
         all.push((number, agent, run));
         if all.len() == 10 {
@@ -57,15 +79,11 @@ fn fifty_agents_with_three_servers_leave_nothing() -> Result<()> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let bench = Bench::new()?;
-        let model = script(&json!({"rules": [
-            {"when": {"user": "go"}, "reply": {"calls": [{"name": "a__echo", "arguments": {}}, {"name": "c__echo", "arguments": {}}]}},
-        ], "otherwise": {"text": "done"}}))?;
-        agents(&bench, &model, 10).await?;
+        agents(10).await?;
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
         let own = std::process::id();
         let before = (threads()?, toolway_testkit::open_files(own), memory()?);
-        agents(&bench, &model, 50).await?;
+        agents(50).await?;
         let mut left = Vec::new();
         for _ in 0..100 {
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
@@ -74,7 +92,12 @@ fn fifty_agents_with_three_servers_leave_nothing() -> Result<()> {
                 break;
             }
         }
-        ensure!(left.len() <= before.1.len(), "open before: {:?}\nopen now: {left:?}", before.1);
+        ensure!(
+            left.len() <= before.1.len(),
+            "open before: {:?}\nopen now: {left:?}\n{}",
+            before.1,
+            sockets(&left)?
+        );
         ensure!(threads()? <= before.0, "{} threads before, {} now", before.0, threads()?);
         let grown = memory()?.saturating_sub(before.2);
         ensure!(grown < 24 << 20, "{grown} bytes more");

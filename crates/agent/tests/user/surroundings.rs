@@ -53,7 +53,7 @@ async fn statement_a42_who_has_no_mcp_starts_no_server_and_offers_no_tool_of_one
 
 #[tokio::test]
 async fn statement_a43_a_subagent_uses_what_it_names_and_its_own_servers_end_with_it() -> Result<()> {
-    let mut bench = Bench::new()?;
+    let bench = Bench::new()?;
     let task = |agent: &str| json!({"calls": [{"name": "task", "arguments": {"agent": agent, "prompt": format!("for {agent}")}}]});
     let model = script(&json!({"rules": [
         {"when": {"user": "for narrow"}, "reply": {"calls": [{"name": "b__echo", "arguments": {}}, {"name": "a__echo", "arguments": {}}]}},

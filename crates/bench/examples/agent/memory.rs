@@ -34,6 +34,7 @@ pub(crate) async fn measure(args: &Args) -> Result<Vec<Value>> {
         "one_mb": one.rss_mb,
         "one_pss_mb": one.pss_mb,
         "rest_mb": one.rss_mb - none.rss_mb,
+        "rest_anonymous_mb": one.anonymous_mb - none.anonymous_mb,
         "each_more_mb": (all.rss_mb - one.rss_mb) / float(more),
         "rest_threads": one.threads,
         "rest_descriptors": one.descriptors,

@@ -12,6 +12,8 @@ pub(crate) struct Held {
     pub(crate) threads: usize,
     pub(crate) rss_mb: f64,
     pub(crate) pss_mb: f64,
+    /// What is no page of the program's file.
+    pub(crate) anonymous_mb: f64,
 }
 
 impl Held {
@@ -23,6 +25,7 @@ impl Held {
             threads: entries("/proc/self/task"),
             rss_mb: mib("/proc/self/status", "VmRSS:"),
             pss_mb: mib("/proc/self/smaps_rollup", "Pss:"),
+            anonymous_mb: mib("/proc/self/status", "RssAnon:"),
         }
     }
 

@@ -13,8 +13,9 @@ use crate::place::{Place, ran};
 use crate::process::{float, ms};
 
 fn replies(turns: usize) -> Vec<ModelReply> {
-    let call = || ModelReply::call("custom-user-tools__ping", &json!({"text": "What is the answer?"}));
-    let calls = (1..turns).map(|_| call());
+    // Never the same: who asks the same again and again is stopped.
+    let call = |turn: usize| json!({"text": format!("What is the answer to {turn}?")});
+    let calls = (1..turns).map(|turn| ModelReply::call("custom-user-tools__ping", &call(turn)));
     calls.chain([ModelReply::text("It is 42, as always.")]).collect()
 }
 

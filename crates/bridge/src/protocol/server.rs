@@ -150,9 +150,10 @@ async fn next(
         room = out.reserve(), if !outbox.is_empty() => {
             if room.is_ok() { Event::Room } else { Event::HostGone }
         }
-        Some(told) = turns.told(), if takes_turns => Event::Turn(told),
         () = sleep_until(time.unwrap_or_else(Instant::now)), if time.is_some() => Event::Time,
         line = lines.recv(), if takes_lines => Event::Line(line),
+        // After the host's lines: an agent that talks on and on can be stopped.
+        Some(told) = turns.told(), if takes_turns => Event::Turn(told),
     }
 }
 

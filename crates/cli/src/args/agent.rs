@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 /// What executes prompts, and on what terms. For every command that makes agents.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RuntimeArgs {
-    /// The model: SERVICE::NAME, or a name that tells its service.
+    /// The model: `SERVICE::NAME`, or a name that tells its service.
     #[arg(long, value_name = "ID", help_heading = "Model")]
     pub(crate) model: Option<String>,
     /// A parameter of the model, as in temperature=0.2 or baseUrl=http://127.0.0.1:8080/v1; the value is JSON, or a text.
@@ -197,6 +197,7 @@ pub(crate) struct ResumeArgs {
 
 /// How a prompt is sent, and how is told what comes of it.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct SendArgs {
     /// A picture that goes with the prompt: PNG, JPEG, GIF or WebP. May be repeated.
     #[arg(long, value_name = "FILE")]

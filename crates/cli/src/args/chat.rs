@@ -10,7 +10,7 @@ use super::RuntimeArgs;
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct ChatArgs {
-    /// The chat's own tools that the agent may call: todo, ask, clipboard, open_in_editor, and commands of chat.json.
+    /// The chat's own tools that the agent may call: `todo`, `ask`, `clipboard`, `open_in_editor`, and commands of chat.json.
     /// The agent's own tools and its servers are not touched by this.
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "The chat's own tools")]
     pub(crate) tools: Option<Vec<String>>,

@@ -36,13 +36,13 @@ pub(super) fn run(args: AgentArgs) -> Result<Exit, UsageError> {
             look(&kept, &own, |options| kept::cancel(options, agent, run, kept.json))
         }
         AgentCommand::Archive(args) => {
-            one(args, &own, "archived", async |id, options| Agent::archive(&id, &options).await)
+            one(&args, &own, "archived", async |id, options| Agent::archive(&id, &options).await)
         }
         AgentCommand::Unarchive(args) => {
-            one(args, &own, "unarchived", async |id, options| Agent::unarchive(&id, &options).await)
+            one(&args, &own, "unarchived", async |id, options| Agent::unarchive(&id, &options).await)
         }
         AgentCommand::Delete(args) => {
-            one(args, &own, "deleted", async |id, options| Agent::delete(&id, &options).await)
+            one(&args, &own, "deleted", async |id, options| Agent::delete(&id, &options).await)
         }
     }
 }
@@ -60,7 +60,7 @@ fn look<F: Future<Output = Result<Exit, AgentError>>>(
 }
 
 fn one<F: Future<Output = Result<(), AgentError>>>(
-    args: OneArgs,
+    args: &OneArgs,
     own: &Environment,
     done: &str,
     command: impl FnOnce(AgentId, toolway_agent::AgentOptions) -> F,

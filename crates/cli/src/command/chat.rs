@@ -113,7 +113,7 @@ async fn talk(args: ChatArgs, own: &Environment, terminal: Terminal) -> Result<E
     };
     let config = ChatConfig::read(&config_path, is_named)?;
     let own_tools = Tools::new(config, asker, own.clone(), cwd.clone(), terminal.asks);
-    let choice = Choice { only: tools.map(words), without: words(exclude_tools), none: no_tools };
+    let choice = Choice { only: tools.as_deref().map(words), without: words(&exclude_tools), none: no_tools };
     choice.check(&own_tools.names())?;
     let settings_file = settings.or_else(|| {
         let home = (!machine.home.as_os_str().is_empty()).then_some(machine.home.as_path());
@@ -323,6 +323,6 @@ impl Chat {
 }
 
 /// Names without what stands around them.
-fn words(list: Vec<String>) -> Vec<String> {
+fn words(list: &[String]) -> Vec<String> {
     list.iter().map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
 }

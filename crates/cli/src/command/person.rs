@@ -5,6 +5,7 @@ mod console;
 mod options;
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -120,13 +121,14 @@ impl Asker {
         }
         let mut prompt = format!("\n{}\n", safe(&question.text));
         for (index, option) in question.options.iter().enumerate() {
-            prompt.push_str(&format!("  {}. {}\n", index + 1, one_line(option, 200)));
+            writeln!(prompt, "  {}. {}", index + 1, one_line(option, 200)).unwrap_or_default();
         }
         let several = if question.several { ", several with commas" } else { "" };
-        prompt.push_str(&match question.options.len() {
-            0 => "> ".to_owned(),
-            _ => format!("a number{several}, or any other answer> "),
-        });
+        if question.options.is_empty() {
+            prompt.push_str("> ");
+        } else {
+            write!(prompt, "a number{several}, or any other answer> ").unwrap_or_default();
+        }
         match self.console.ask(&prompt).await {
             Line::Typed(typed) => Ok(chosen(&typed, &question.options, question.several)),
             Line::End => Err("the user gave no answer".to_owned()),

@@ -42,8 +42,8 @@ pub(crate) fn agent_options(
         person,
         store: store(args.store, own)?,
         engine,
-        tools: offer.tools.map(words),
-        disallowed_tools: words(offer.disallowed_tools),
+        tools: offer.tools.as_deref().map(words),
+        disallowed_tools: words(&offer.disallowed_tools),
         system_prompt: offer.system_prompt.map(|text| text_or_file("--system-prompt", &text)).transpose()?,
         ..LocalOptions::default()
     };
@@ -156,8 +156,7 @@ fn store(given: Option<String>, own: &Environment) -> Result<StoreChoice, UsageE
     match (value.text.as_str(), value.text.split_once(':')) {
         ("memory", _) => Ok(StoreChoice::Memory),
         (_, Some(("jsonl", dir))) => Ok(StoreChoice::Jsonl(at(dir)?)),
-        (_, Some(("sqlite", dir))) => Ok(StoreChoice::Sqlite(at(dir)?)),
-        (dir, _) => Ok(StoreChoice::Sqlite(at(dir)?)),
+        (_, Some(("sqlite", dir))) | (dir, _) => Ok(StoreChoice::Sqlite(at(dir)?)),
     }
 }
 
@@ -172,7 +171,7 @@ fn folder(flag: &str, path: &Path) -> Result<std::path::PathBuf, UsageError> {
 }
 
 /// Names without what stands around them.
-fn words(list: Vec<String>) -> Vec<String> {
+fn words(list: &[String]) -> Vec<String> {
     list.iter().map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
 }
 

@@ -27,7 +27,7 @@ fn run(host: &mut Host, end: &Value) -> Result<Vec<Value>> {
             ensure!(taken["recorded"] == true, "{taken}");
             taken["content"].clone()
         } else {
-            json!([{"type": "text", "text": format!("{} says hello", call["tool"])}])
+            json!([{"type": "text", "text": format!("{} says hello", call["tool"].as_str().unwrap_or_default())}])
         };
         log.push(json!({"role": "toolResult", "toolCallId": id, "toolName": call["tool"], "isError": false, "content": content}));
     }

@@ -52,7 +52,7 @@ fn flags_act_on_the_chats_own_tools_alone() -> Result<()> {
     let offered = |words: &[&str]| -> Result<Vec<String>> {
         house.chat(words, &["x"])?.ended(0)?;
         let asked = house.model.requests();
-        Ok(asked.last().map(|asked| asked.tools()).unwrap_or_default())
+        Ok(asked.last().map(toolway_testkit::ModelExchange::tools).unwrap_or_default())
     };
     let of_host = |tools: &[String]| -> Vec<String> {
         tools.iter().filter_map(|tool| tool.strip_prefix("host__")).map(str::to_owned).collect()

@@ -38,6 +38,7 @@ pub(super) fn resume(args: ResumeArgs, own: &Environment) -> Result<Exit, UsageE
 }
 
 /// How it is shown.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 struct How {
     json: bool,
     stream: bool,
@@ -129,7 +130,7 @@ async fn one_run(
         signal: None,
         is_read: true,
     };
-    if showing.to_the_end(events, deltas, signals).await.is_none() {
+    if showing.show_all(events, deltas, signals).await.is_none() {
         return Ok(showing.signal.map_or(Exit::Ended, signalled));
     }
     let state = run.wait().await?;
@@ -150,7 +151,7 @@ struct Showing<'a> {
 
 impl Showing<'_> {
     /// Shows everything. `None`: a second signal came.
-    async fn to_the_end(
+    async fn show_all(
         &mut self,
         mut events: EventStream,
         mut deltas: mpsc::Receiver<toolway_agent::Delta>,
@@ -170,11 +171,11 @@ impl Showing<'_> {
                 delta = deltas.recv(), if has_deltas => match delta {
                     Some(delta) if self.is_read => {
                         let shown = if self.how.json {
-                            self.how.stream.then(|| line(&delta::line(self.run.id(), &delta))).unwrap_or(Ok(()))
+                            if self.how.stream { line(&delta::line(self.run.id(), &delta)) } else { Ok(()) }
                         } else {
                             self.teller.delta(&delta)
                         };
-                        self.shown(shown);
+                        self.shown(&shown);
                     }
                     Some(_) => {}
                     None => has_deltas = false,
@@ -182,7 +183,7 @@ impl Showing<'_> {
                 event = events.next(), if has_events => match event {
                     Some(Ok(event)) if self.is_read => {
                         let shown = if self.how.json { line(&event.to_json()) } else { self.teller.event(&event) };
-                        self.shown(shown);
+                        self.shown(&shown);
                     }
                     Some(Ok(_)) => {}
                     Some(Err(error)) => {
@@ -197,7 +198,7 @@ impl Showing<'_> {
     }
 
     /// Nobody reads any more: nothing goes on for nobody.
-    fn shown(&mut self, shown: io::Result<()>) {
+    fn shown(&mut self, shown: &io::Result<()>) {
         if shown.is_err() && std::mem::replace(&mut self.is_read, false) {
             self.cancel();
         }

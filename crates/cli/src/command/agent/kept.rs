@@ -79,19 +79,17 @@ pub(super) async fn cancel(
     run: Option<RunId>,
     json: bool,
 ) -> Result<Exit, AgentError> {
-    let run = match run {
-        Some(run) => run,
-        None => match Agent::get(&agent, &options).await?.active_run {
-            Some(run) => run,
-            None => {
-                if json {
-                    print(&format!("{}\n", json!({"agent": agent, "cancelled": null})));
-                } else {
-                    print(&format!("{agent} does nothing that could be cancelled\n"));
-                }
-                return Ok(Exit::Done);
-            }
-        },
+    let active = match run {
+        Some(run) => Some(run),
+        None => Agent::get(&agent, &options).await?.active_run,
+    };
+    let Some(run) = active else {
+        if json {
+            print(&format!("{}\n", json!({"agent": agent, "cancelled": null})));
+        } else {
+            print(&format!("{agent} does nothing that could be cancelled\n"));
+        }
+        return Ok(Exit::Done);
     };
     Agent::cancel_run(&agent, &run, &options).await?;
     if json {

@@ -13,6 +13,7 @@ const LINE: usize = 160;
 
 /// Shows a run.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "what is known of two streams")]
 pub(super) struct Teller {
     terminal: Terminal,
     quiet: bool,

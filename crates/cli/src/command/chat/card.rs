@@ -1,6 +1,8 @@
 //! Owns how a record of what the agent did is shown: a head that says what, and a body as the tool of that name has it.
 //! Pure.
 
+use std::fmt::Write as _;
+
 use toolway_bridge::{Card, Details};
 
 use super::markdown::{BOLD, CYAN, DIM, END, GREEN, RED};
@@ -102,7 +104,7 @@ pub(super) fn painted_diff(diff: &str, colours: bool) -> String {
         }
     }
     if all > DIFF {
-        text.push_str(&format!("  … {} more lines\n", all - DIFF));
+        writeln!(text, "  … {} more lines", all - DIFF).unwrap_or_default();
     }
     text
 }
@@ -159,10 +161,10 @@ mod tests {
 
     #[test]
     fn each_tool_has_its_own_look() {
-        let long = (1..=10).map(|line| format!("{line}\n")).collect::<String>();
+        let long = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
         let of = |card: Card| shown(&card, false);
         assert_eq!(of(card("bash", r#"{"command":"ls"}"#, "a\n", None)), "● $ ls\n  a\n");
-        assert!(of(card("read", r#"{"path":"f"}"#, &long, None)).ends_with("  8\n  … 2 more lines\n"));
+        assert!(of(card("read", r#"{"path":"f"}"#, long, None)).ends_with("  8\n  … 2 more lines\n"));
         assert_eq!(of(card("grep", r#"{"pattern":"x","path":"src"}"#, "", None)), "● grep x in src\n");
         let activity = Activity { collapsed_text: Some("3 rows".to_owned()), ..Activity::default() };
         assert_eq!(

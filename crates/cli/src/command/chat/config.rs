@@ -123,9 +123,10 @@ impl CommandTool {
             }
         }
         let filled: Vec<String> = self.args.iter().flat_map(|arg| fill(arg, values)).collect();
-        match filled.iter().any(|arg| arg.contains('\0')) {
-            true => Err("an argument holds a NUL".to_owned()),
-            false => Ok(filled),
+        if filled.iter().any(|arg| arg.contains('\0')) {
+            Err("an argument holds a NUL".to_owned())
+        } else {
+            Ok(filled)
         }
     }
 }

@@ -55,16 +55,9 @@ impl Prompt {
             }
             return false;
         }
-        match line.strip_suffix('\\') {
-            Some(part) => {
-                self.lines.push(part.to_owned());
-                false
-            }
-            None => {
-                self.lines.push(line.to_owned());
-                true
-            }
-        }
+        let part = line.strip_suffix('\\');
+        self.lines.push(part.unwrap_or(line).to_owned());
+        part.is_none()
     }
 
     fn is_empty(&self) -> bool {

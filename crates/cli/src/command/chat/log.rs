@@ -170,7 +170,9 @@ mod tests {
         let mut log = Log::new(place.clone(), Path::new("/w"));
         assert!(log.list().is_empty());
         let said = [Message::user("hello"), Message::assistant("yes")];
-        said.iter().for_each(|message| log.message(message).unwrap());
+        for message in &said {
+            log.message(message).unwrap();
+        }
         log.entry("state", &RawJson::empty_object()).unwrap();
         let mut other = Log::new(place.clone(), Path::new("/w"));
         let list = other.list();

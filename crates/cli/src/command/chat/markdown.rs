@@ -79,17 +79,14 @@ impl Markdown {
             return;
         }
         self.flush(shown);
-        match fence(line) {
-            Some((fence, language)) => {
-                self.fence = Some(fence);
-                if !language.is_empty() {
-                    shown.extend(["  ", DIM, &language, END, "\n"]);
-                }
-            }
-            None => {
-                shown.push_str(&block(line));
-                shown.push('\n');
-            }
+        let Some((fence, language)) = fence(line) else {
+            shown.push_str(&block(line));
+            shown.push('\n');
+            return;
+        };
+        self.fence = Some(fence);
+        if !language.is_empty() {
+            shown.extend(["  ", DIM, &language, END, "\n"]);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Owns running one program to its end: its output within bounds, its time, and that nothing of it is left. No shell.
 
+use std::fmt::Write as _;
 use std::io::{Read, Write as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -55,17 +56,15 @@ pub(super) async fn run(
         status = &mut ended => Some(status),
         () = tokio::time::sleep(time) => { timed_out = true; None }
     };
-    let status = match status {
-        Some(status) => status,
-        None => {
-            stop(id, false);
-            match tokio::time::timeout(GRACE, &mut ended).await {
-                Ok(status) => status,
-                Err(_) => {
-                    stop(id, true);
-                    ended.await
-                }
-            }
+    let status = if let Some(status) = status {
+        status
+    } else {
+        stop(id, false);
+        if let Ok(status) = tokio::time::timeout(GRACE, &mut ended).await {
+            status
+        } else {
+            stop(id, true);
+            ended.await
         }
     };
     // What it left in its group ends with it.
@@ -110,7 +109,7 @@ impl Collected {
         let kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::from_utf8_lossy(&kept.0).into_owned();
         if kept.1 > 0 {
-            text.push_str(&format!("\n[{} more bytes were left out]", kept.1));
+            write!(text, "\n[{} more bytes were left out]", kept.1).unwrap_or_default();
         }
         text
     }

@@ -10,6 +10,7 @@ use crate::show::{Terminal, one_line, safe};
 
 /// The screen, or the two streams where there is none.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "what is known of the streams and of what stands on them")]
 pub(super) struct Screen {
     /// stdout is a terminal, and colours are wanted.
     colours: bool,

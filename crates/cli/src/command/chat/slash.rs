@@ -120,7 +120,9 @@ impl Chat {
                     .map(|pair| one_line(&format!("{}: {}", pair.server, pair.tool), LINE))
                     .collect();
                 writeln!(text, "Tools of servers: {}", pairs.len()).unwrap_or_default();
-                pairs.iter().for_each(|pair| text.extend(["  ", pair, "\n"]));
+                for pair in &pairs {
+                    text.extend(["  ", pair, "\n"]);
+                }
             }
             None => text.push_str(
                 "The agent has not begun: its own tools and its servers are known after a prompt.\n",
@@ -148,7 +150,9 @@ impl Chat {
                 }
             }
         }
-        init.diagnostics.iter().for_each(|note| text.extend(["note: ", note, "\n"]));
+        for note in &init.diagnostics {
+            text.extend(["note: ", note, "\n"]);
+        }
         self.screen.page(&text);
     }
 
@@ -213,9 +217,10 @@ impl Chat {
                     one_line(&chat.first, 60),
                 ]);
             }
-            let text = match kept.is_empty() {
-                true => "There are no earlier chats of this folder.\n".to_owned(),
-                false => columns(&[Align::Right, Align::Right, Align::Left, Align::Left], &rows),
+            let text = if kept.is_empty() {
+                "There are no earlier chats of this folder.\n".to_owned()
+            } else {
+                columns(&[Align::Right, Align::Right, Align::Left, Align::Left], &rows)
             };
             self.screen.page(&text);
             return Slash::Done;

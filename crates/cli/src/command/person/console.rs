@@ -31,7 +31,7 @@ pub(crate) struct Console {
 #[derive(Debug)]
 struct Lines {
     asks: SyncSender<()>,
-    lines: mpsc::Receiver<Line>,
+    read: mpsc::Receiver<Line>,
     /// A line was asked for and has not come: whoever wanted it is gone.
     outstanding: bool,
 }
@@ -50,7 +50,7 @@ impl Console {
         };
         // Without a thread the channel is closed, and input is at its end.
         std::thread::Builder::new().name("input".to_owned()).stack_size(STACK).spawn(read).ok();
-        Self { lines: Arc::new(Mutex::new(Lines { asks, lines, outstanding: false })), is_terminal }
+        Self { lines: Arc::new(Mutex::new(Lines { asks, read: lines, outstanding: false })), is_terminal }
     }
 
     /// The next line. One that is given up is the next one's.
@@ -85,7 +85,7 @@ impl Lines {
             }
             self.outstanding = true;
         }
-        let line = self.lines.recv().await.unwrap_or(Line::End);
+        let line = self.read.recv().await.unwrap_or(Line::End);
         self.outstanding = false;
         line
     }

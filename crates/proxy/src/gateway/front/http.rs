@@ -24,7 +24,7 @@ use toolway_secret::Secret;
 
 use crate::gateway::run::GatewayHandle;
 use door::Door;
-pub use gate::{CallGate, Judgement};
+pub use gate::{CallGate, Held, Judgement};
 use sessions::Sessions;
 pub use tls::{ServerTls, server_tls};
 
@@ -60,6 +60,9 @@ pub struct HttpFrontConfig {
     pub stall: Duration,
     /// Who is asked before a tool is called; `None`: nobody.
     pub gate: Option<Arc<dyn CallGate>>,
+    /// The name in the index of saved results that all sessions share, where they are one client's; `None`: each has its
+    /// own.
+    pub saved_as: Option<String>,
 }
 
 impl Default for HttpFrontConfig {
@@ -78,6 +81,7 @@ impl Default for HttpFrontConfig {
             patience: Duration::from_secs(10),
             stall: Duration::from_secs(30),
             gate: None,
+            saved_as: None,
         }
     }
 }
@@ -114,8 +118,11 @@ impl HttpFront {
     }
 }
 
-/// A name in the index of saved results that no other session has.
-fn session_name() -> String {
+/// The name of a session in the index of saved results: one that no other has, where none is given.
+fn session_name(config: &HttpFrontConfig) -> String {
+    if let Some(name) = &config.saved_as {
+        return name.clone();
+    }
     let mut bytes = [0; 8];
     if getrandom::fill(&mut bytes).is_err() {
         tracing::warn!("the system has no randomness: saved results of different sessions share a name");

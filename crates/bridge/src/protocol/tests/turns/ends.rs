@@ -130,3 +130,33 @@ async fn at_the_end_of_the_connection_open_turns_are_told_that_it_is_over() {
     assert_eq!(task.ended().await, HostEnding::Closed);
     assert!(agent.events.is_closed(), "the agent is let go");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_talks_on_and_on_can_be_stopped() {
+    let (made, mut agents) = mpsc::channel(4);
+    let coordinator: Arc<dyn Agents> = Arc::new(Coordinator::new(Port(made)));
+    let mut task = Task::of(Connection::new(config(), Some(coordinator)));
+    task.hello().await;
+    let params = json!({"messages": [user("hello")], "model": "large", "cwd": "/project"});
+    task.lines.send(request(2, "turn/start", &params)).await.unwrap();
+    let agent = agents.recv().await.unwrap();
+    let mut talking = tokio::task::JoinSet::new();
+    talking.spawn(async move {
+        while agent.events.send(AgentEvent::Text("and so on ".repeat(100))).await.is_ok() {}
+    });
+    for _ in 0..20 {
+        task.next().await;
+    }
+    let lines = task.lines.clone();
+    talking.spawn(async move { lines.send(request(3, "turn/abort", &json!({"turn": 1}))).await.unwrap() });
+    let mut read = 0;
+    loop {
+        let line = task.next().await;
+        if line["params"]["event"]["kind"] == "end" {
+            assert_eq!(line["params"]["event"]["stop"], "aborted");
+            break;
+        }
+        read += 1;
+        assert!(read < 1000, "it is not stopped");
+    }
+}

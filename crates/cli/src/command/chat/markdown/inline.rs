@@ -55,11 +55,11 @@ fn span(text: &str, mark: &str, code: &str) -> Option<(String, usize)> {
     loop {
         let at = from + inner.get(from..)?.find(mark)?;
         let (content, after) = (inner.get(..at)?, inner.get(at + mark.len()..)?);
-        let ends = !content.ends_with([' ', '\t'])
-            && !content.is_empty()
-            && !(mark.len() == 1 && after.starts_with(mark))
-            && !(mark.starts_with('_') && after.starts_with(char::is_alphanumeric));
-        if ends {
+        let goes_on = content.is_empty()
+            || content.ends_with([' ', '\t'])
+            || mark.len() == 1 && after.starts_with(mark)
+            || mark.starts_with('_') && after.starts_with(char::is_alphanumeric);
+        if !goes_on {
             // What ends inside ends everything: it is begun again.
             let shown = inline(content).replace(END, &format!("{END}{code}"));
             return Some((format!("{code}{shown}{END}"), mark.len() * 2 + at));

@@ -12,9 +12,17 @@ use crate::gateway::front::admit::Admitted;
 use crate::gateway::message::{Content, Message};
 use crate::gateway::translate;
 
-/// What a [`CallGate`] says: the call goes on, with other arguments where there are some, or the caller gets this text as
-/// an error result.
-pub type Judgement<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>, String>> + Send + 'a>>;
+/// What a [`CallGate`] says: the call goes on, with other arguments where there are some, or it does not.
+pub type Judgement<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Held>> + Send + 'a>>;
+
+/// What becomes of a call that does not go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Held {
+    /// The caller gets this text as an error result.
+    Refused(String),
+    /// Who was asked has made the call: the caller gets this result, a whole `CallToolResult`.
+    Made(Bytes),
+}
 
 /// Is asked before a tool is called over a front. Implemented by who embeds the gateway.
 pub trait CallGate: fmt::Debug + Send + Sync {
@@ -56,7 +64,8 @@ async fn judge(gate: &Arc<dyn CallGate>, message: Message) -> Result<Message, Ve
         Ok(None) => Ok(message),
         Ok(Some(arguments)) => changed(bytes, &arguments)
             .ok_or_else(|| refusal(&message, "the arguments that were put in place are no JSON")),
-        Err(text) => Err(refusal(&message, &text)),
+        Err(Held::Refused(text)) => Err(refusal(&message, &text)),
+        Err(Held::Made(result)) => Err(answer(&message, &result)),
     }
 }
 
@@ -75,11 +84,18 @@ fn changed(bytes: &Bytes, arguments: &[u8]) -> Option<Message> {
 
 /// The answer to a call that does not go on.
 fn refusal(message: &Message, text: &str) -> Vec<u8> {
+    let mut result = b"{\"content\":[{\"type\":\"text\",\"text\":".to_vec();
+    push_string(text, &mut result);
+    result.extend_from_slice(b"}],\"isError\":true}");
+    answer(message, &result)
+}
+
+fn answer(message: &Message, result: &[u8]) -> Vec<u8> {
     let mut out = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
     out.extend_from_slice(message.envelope.id().map_or(&b"null"[..], |id| id.raw()));
-    out.extend_from_slice(b",\"result\":{\"content\":[{\"type\":\"text\",\"text\":");
-    push_string(text, &mut out);
-    out.extend_from_slice(b"}],\"isError\":true}}");
+    out.extend_from_slice(b",\"result\":");
+    out.extend_from_slice(result);
+    out.push(b'}');
     if message.envelope.protocol_version().is_some() {
         return translate::result_to_modern(&out, "tools/call");
     }
