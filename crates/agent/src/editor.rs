@@ -174,7 +174,7 @@ impl EditorServer {
             "session/prompt" => match shared.begin(&params) {
                 Ok((session, turn, prompt)) => {
                     self.work.spawn(async move {
-                        let client = lock(&shared.client).clone();
+                        let client = *lock(&shared.client);
                         let outcome = session.prompt(prompt, turn, &client, &shared).await;
                         shared.outlet.line(reply(&id, outcome)).await;
                     });

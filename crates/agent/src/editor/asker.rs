@@ -158,7 +158,7 @@ fn asked_for(request: &ApprovalRequest) -> Value {
     }
     let mut title = if titles.is_empty() { request.tool.clone() } else { titles.join("; ") };
     if !request.reason.is_empty() {
-        title.push_str(&format!(" ({})", request.reason));
+        title = format!("{title} ({})", request.reason);
     }
     call.insert("title".to_owned(), json!(title));
     if !places.is_empty() {

@@ -69,7 +69,7 @@ pub(super) fn update(call: &ToolCallEvent, is_known: bool, cwd: &Path) -> ToolUp
     if call.status != ToolCallStatus::Running {
         // A difference says more than the words about it.
         if content.is_empty() || call.status == ToolCallStatus::Error {
-            content.extend(call.result.as_ref().map(|result| shown(result)).unwrap_or_default());
+            content.extend(call.result.as_ref().map(shown).unwrap_or_default());
         }
         update.raw_output = call.result.clone().filter(|result| result.bytes().len() <= RAW);
     }
@@ -272,7 +272,7 @@ mod tests {
             ("grep", r#"{"pattern":"x+"}"#, "search", "Search for x+", None),
             ("delete", r#"{"path":"/x/b"}"#, "delete", "Delete /x/b", Some("/x/b")),
             ("webFetch", r#"{"url":"https://x"}"#, "fetch", "Fetch https://x", None),
-            ("novel", r#"[1]"#, "other", "novel", None),
+            ("novel", "[1]", "other", "novel", None),
         ] {
             let told = told(&call(name, Running, args, None));
             assert_eq!((&told["kind"], &told["title"]), (&json!(kind), &json!(title)));

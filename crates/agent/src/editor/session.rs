@@ -187,29 +187,23 @@ impl EditorSession {
                     });
                     Vec::new()
                 }
-                event = events.next(), if has_events => match event {
-                    Some(Ok(event)) => self.event(event.kind, client),
-                    // Too many wait to be read: the deltas say the same.
-                    Some(Err(_)) | None => {
-                        has_events = false;
-                        Vec::new()
-                    }
-                },
+                event = events.next(), if has_events => {
+                    // Where too many wait to be read, the deltas say the same.
+                    has_events = matches!(event, Some(Ok(_)));
+                    event.and_then(Result::ok).map(|event| self.event(event.kind, *client)).unwrap_or_default()
+                }
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => showing.output(),
-                delta = deltas.recv(), if has_deltas => match delta {
-                    Some(delta) => showing.delta(delta, Instant::now()),
-                    None => {
-                        has_deltas = false;
-                        Vec::new()
-                    }
-                },
+                delta = deltas.recv(), if has_deltas => {
+                    has_deltas = delta.is_some();
+                    delta.map(|delta| showing.delta(delta, Instant::now())).unwrap_or_default()
+                }
             };
             self.updates(updates, shared).await;
         }
     }
 
     /// What is wrong with servers and files is told where it was not told before.
-    fn event(&self, event: EventKind, client: &Client) -> Vec<Update> {
+    fn event(&self, event: EventKind, client: Client) -> Vec<Update> {
         let EventKind::System(init) = event else { return Vec::new() };
         let problems = showing::problems(&init);
         let news = {

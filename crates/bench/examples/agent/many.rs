@@ -34,6 +34,8 @@ pub(crate) async fn measure(args: &Args) -> Result<Vec<Value>> {
         "processes_more": more(twice.processes, start.processes),
         "descriptors_more": more(twice.descriptors, start.descriptors),
         "threads_more": more(twice.threads, start.threads),
+        "anonymous_more_mb": once.anonymous_mb - start.anonymous_mb,
+        "anonymous_again_mb": twice.anonymous_mb - once.anonymous_mb,
         "memory_more_mb": once.rss_mb - start.rss_mb,
         "memory_again_mb": twice.rss_mb - once.rss_mb,
     })])
