@@ -109,7 +109,8 @@ mod tests {
     fn a_large_answer_is_saved_and_can_be_read_on() {
         let dir = tempfile::tempdir().unwrap();
         let guard = guard(dir.path());
-        let text = "a line of many\n".repeat(20_000);
+        let lines: Vec<_> = (0..20_000).map(|line| format!("line {line}\n")).collect();
+        let text = lines.concat();
         assert_eq!(fitted(&guard, "shell", "agent-1", "short", false), None);
         let shown = fitted(&guard, "shell", "agent-1", &text, false).unwrap();
         assert!(shown.chars().count() <= 40_000 && shown.contains("line 0"), "{shown}");
