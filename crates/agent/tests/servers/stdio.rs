@@ -154,7 +154,7 @@ async fn statement_a19_a_mute_server_is_given_up_and_holds_nobody_up() -> Result
         Ok(bench.scripted("set defaults off")?.with("startupTimeoutSec", json!(seconds)))
     };
     let servers =
-        McpServers::new().with("mute", mute(2)?).with("waited", mute(600)?).with("ok", bench.scripted("")?);
+        McpServers::new().with("mute", mute(2)?).with("waited", mute(300)?).with("ok", bench.scripted("")?);
     let agent = generations(&bench.options(servers, LocalOptions::default()))?;
     let generation = run(&agent).await?;
     tool(&generation, "ok__echo").await?;

@@ -59,7 +59,7 @@ async fn trial_16_one_good_one_absent_one_mute_one_late_one_that_crashes() -> Re
         .with("ok", bench.scripted("")?)
         .with("gone", McpServer::command("no-such-binary-xyz"))
         .with("mute", bench.scripted("set defaults off")?.with("startupTimeoutSec", json!(3)))
-        .with("late", bench.scripted("on start\n    wait open\n")?.with("startupTimeoutSec", json!(600)))
+        .with("late", bench.scripted("on start\n    wait open\n")?.with("startupTimeoutSec", json!(300)))
         .with("crash", bench.scripted(&crash)?);
     let agent = generations(&bench.options(servers, LocalOptions::default()))?;
     let generation = run(&agent).await?;

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
-use toolway_agent::{Agent, LocalOptions, McpServers, RunStatus, SendOptions};
+use toolway_agent::{Agent, LocalOptions, McpServer, McpServers, RunStatus, SendOptions};
 
 use super::bench::{Bench, DEADLINE, ended, script, soon};
 
@@ -36,9 +36,11 @@ fn memory() -> Result<usize> {
     Ok(text.split(' ').nth(1).context("no pages")?.parse::<usize>()? * 4096)
 }
 
-/// What reports to the test, and the model, are of this process too, and end with this.
-async fn agents(count: usize) -> Result<()> {
-    let bench = Bench::new()?;
+/// The model is of this process too, and ends with this.
+async fn agents(bench: &Bench, count: usize) -> Result<()> {
+    let script_of_server =
+        "tool {\"name\":\"echo\",\"inputSchema\":{\"type\":\"object\"}}\non tools/call/echo -> text it ran";
+    let program = toolway_testkit::fakemcp()?.to_string_lossy().into_owned();
     let model = script(&json!({"rules": [
         {"when": {"user": "go"}, "reply": {"calls": [{"name": "a__echo", "arguments": {}}, {"name": "c__echo", "arguments": {}}]}},
     ], "otherwise": {"text": "done"}}))?;
@@ -46,7 +48,12 @@ async fn agents(count: usize) -> Result<()> {
     for number in 0..count {
         let mut servers = McpServers::new();
         for name in ["a", "b", "c"] {
-            servers.insert(name, bench.server("on tools/call/echo -> text it ran")?);
+            servers.insert(
+                name,
+                McpServer::command(&program)
+                    .args(["--script", script_of_server, "--mark", &bench.mark])
+                    .required(),
+            );
         }
         let agent = Agent::create(bench.options(&model, servers, LocalOptions::default()))?;
         let run = agent.send("go", SendOptions::default()).await?;
@@ -79,11 +86,12 @@ fn fifty_agents_with_three_servers_leave_nothing() -> Result<()> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        agents(10).await?;
+        let bench = Bench::new()?;
+        agents(&bench, 10).await?;
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
         let own = std::process::id();
         let before = (threads()?, toolway_testkit::open_files(own), memory()?);
-        agents(50).await?;
+        agents(&bench, 50).await?;
         let mut left = Vec::new();
         for _ in 0..100 {
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
