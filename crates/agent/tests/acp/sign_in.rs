@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::rig::Rig;
 
-fn offers(more: Value) -> Value {
+fn offers(more: &Value) -> Value {
     let mut script = json!({"initialize": {"authMethods": [
         {"id": "login", "name": "Log in", "description": "in a browser"}, {"id": "key", "name": "A key"},
     ]}});
@@ -17,7 +17,7 @@ fn offers(more: Value) -> Value {
 
 #[tokio::test]
 async fn the_chosen_way_is_taken_before_the_first_session() -> Result<()> {
-    let mut rig = Rig::new(&offers(json!({})))?;
+    let mut rig = Rig::new(&offers(&json!({})))?;
     rig.command.authenticate = Some("key".to_owned());
     rig.prompt("go").await?.0?;
     let methods: Vec<Value> =
@@ -29,7 +29,7 @@ async fn the_chosen_way_is_taken_before_the_first_session() -> Result<()> {
 
 #[tokio::test]
 async fn a_way_that_is_not_offered_names_those_that_are() -> Result<()> {
-    let mut rig = Rig::new(&offers(json!({})))?;
+    let mut rig = Rig::new(&offers(&json!({})))?;
     rig.command.authenticate = Some("passkey".to_owned());
     let error = rig.prompt("go").await?.0.unwrap_err();
     let text = error.to_string();
@@ -44,7 +44,7 @@ async fn a_way_that_is_not_offered_names_those_that_are() -> Result<()> {
 #[tokio::test]
 async fn a_refused_sign_in_is_told_as_one() -> Result<()> {
     let refuses = json!({"methods": {"authenticate": [{"error": {"code": -32000, "message": "the key s3cr3t-value is old"}}]}});
-    let mut rig = Rig::new(&offers(refuses))?;
+    let mut rig = Rig::new(&offers(&refuses))?;
     rig.command.authenticate = Some("key".to_owned());
     let error = rig.prompt("go").await?.0.unwrap_err();
     let text = error.to_string();
