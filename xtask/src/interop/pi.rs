@@ -116,7 +116,7 @@ fn log(came: &Value) -> Result<Vec<String>> {
     let messages: Vec<&Value> =
         entries.iter().filter(|entry| entry["type"] == "message").map(|entry| &entry["message"]).collect();
     let blocks = messages.iter().filter(|message| message["role"] == "assistant");
-    let blocks: Vec<&Value> = blocks.flat_map(|message| message["content"].as_array()).flatten().collect();
+    let blocks: Vec<&Value> = blocks.filter_map(|message| message["content"].as_array()).flatten().collect();
     let mut problems = Vec::new();
     let calls: Vec<&Value> = blocks.iter().copied().filter(|block| block["type"] == "toolCall").collect();
     let wanted = [
@@ -136,7 +136,7 @@ fn log(came: &Value) -> Result<Vec<String>> {
             problems.push(format!("the call of {name} has the id {id}"));
         }
         let results = messages.iter().filter(|message| message["toolCallId"] == call["id"]);
-        let results: Vec<String> = results.map(|result| result.to_string()).collect();
+        let results: Vec<String> = results.map(ToString::to_string).collect();
         let [result] = results.as_slice() else {
             problems.push(format!("{name} has {} results", results.len()));
             continue;
