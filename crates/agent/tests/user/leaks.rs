@@ -25,7 +25,7 @@ fn sockets(open: &[String]) -> Result<String> {
             open.iter().filter_map(number).any(|number| line.split_whitespace().any(|word| word == number))
         };
         for line in lines.lines().filter(ours) {
-            told.push_str(&format!("{table} {line}\n"));
+            told = format!("{told}{table} {line}\n");
         }
     }
     Ok(told)
