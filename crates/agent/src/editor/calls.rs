@@ -272,7 +272,7 @@ mod tests {
             ("grep", r#"{"pattern":"x+"}"#, "search", "Search for x+", None),
             ("delete", r#"{"path":"/x/b"}"#, "delete", "Delete /x/b", Some("/x/b")),
             ("webFetch", r#"{"url":"https://x"}"#, "fetch", "Fetch https://x", None),
-            ("novel", r#"[1]"#, "other", "novel", None),
+            ("novel", "[1]", "other", "novel", None),
         ] {
             let told = told(&call(name, Running, args, None));
             assert_eq!((&told["kind"], &told["title"]), (&json!(kind), &json!(title)));

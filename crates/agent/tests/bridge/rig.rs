@@ -274,7 +274,9 @@ impl Rig {
     pub(crate) fn heard(&self) -> Result<String> {
         if let Some(model) = &self.model {
             let said = model.requests().into_iter();
-            return Ok(said.map(|request| format!("{}\n{}", request.system(), request.last())).collect());
+            let said: Vec<_> =
+                said.map(|request| format!("{}\n{}", request.system(), request.last())).collect();
+            return Ok(said.concat());
         }
         let prompts = self.journal()?.into_iter().filter(|event| event["method"] == "session/prompt");
         let texts =
