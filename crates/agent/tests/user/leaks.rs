@@ -1,6 +1,5 @@
 //! Agents that come and go leave nothing in the process that had them. Alone: it counts what the whole process has.
 
-use std::fmt::Write as _;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
