@@ -149,10 +149,9 @@ fn command(rest: &mut Members, own: &mut Members, shape: &Shape) -> Result<bool,
             let Json::String(command) = words.remove(0) else {
                 return Err("has a command that is no text".to_owned());
             };
-            let mut words = words.iter().map(scalar).collect::<Option<Vec<Json>>>();
-            let words = words.as_mut().ok_or("has a command with a word that is no text")?;
-            words.extend(take_texts(rest, "args")?.unwrap_or_default());
-            put_args(std::mem::take(words));
+            let mut args = texts(&words.into()).ok_or("has a command with a word that is no text")?;
+            args.extend(take_texts(rest, "args")?.unwrap_or_default());
+            put_args(args);
             command
         }
         // Zed's older shape.
