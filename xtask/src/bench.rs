@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: measures the release binary beside yardsticks and peers, and writes what came out into
 //! docs/performance.md. It starts `toolway-bench`, which measures; it knows the targets and the page.
 
+mod agent;
 mod bridge;
 mod gateway;
 mod machine;
@@ -20,11 +21,13 @@ use crate::workspace::Workspace;
 const USAGE: &str = "usage: cargo xtask bench relay  [--rounds N] [--quick] [--peers] [--no-write]
        cargo xtask bench gateway [--rounds N] [--quick] [--peers] [--no-write]
        cargo xtask bench bridge  [--rounds N] [--quick] [--no-write]
+       cargo xtask bench agent   [--rounds N] [--quick] [--no-write]
        cargo xtask bench faults [--peers] [--no-write]
 
   relay    speed, start and memory over stdio, HTTP and SSE, and a result of 1 GiB; about five minutes
   gateway  calls, start, lists, idle memory and reloads with many servers; about ten minutes
   bridge   calls of an agent to a host's tools, beside a bare loopback server; about two minutes
+  agent    start, turns, events, memory and searches of agents; about five minutes
   faults   43 runs in which the upstream or the client breaks; about five minutes
   --peers  more peers, from npm, PyPI and crates.io (about 1 GB; longer)
   --quick  two rounds of fewer calls, to see that everything runs";
@@ -95,7 +98,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     match what.as_str() {
         "relay" => relay(&prepare(workspace, options)?, options),
         "gateway" => gateway(&prepare(workspace, options)?, options),
-        "bridge" => bridge(&prepare(workspace, options)?, options),
+        "bridge" => bridge(&build(workspace)?, options),
+        "agent" => agent(&build(workspace)?, options),
         "faults" => faults(&prepare(workspace, options)?, options),
         _ => bail!("{USAGE}"),
     }
@@ -103,11 +107,16 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
 
 /// Builds what is measured and installs the peers at hand.
 fn prepare(workspace: &Workspace, options: Options) -> Result<Bench<'_>> {
+    let bench = build(workspace)?;
+    peers::install(workspace, &bench.peers, options.all_peers)?;
+    Ok(bench)
+}
+
+fn build(workspace: &Workspace) -> Result<Bench<'_>> {
     let build = ["build", "--release", "--locked", "-p", "toolway", "-p", "toolway-bench"];
     workspace.cargo(&build).run()?;
     let target = target_folder(workspace)?;
     let peers = workspace.peers().join(PEERS);
-    peers::install(workspace, &peers, options.all_peers)?;
     let out = target.join("bench");
     std::fs::create_dir_all(&out)?;
     let release = target.join("release");
@@ -151,6 +160,12 @@ fn bridge(bench: &Bench<'_>, options: Options) -> Result<()> {
     let measured = bridge::measure(bench, options)?;
     let block = bridge::block(&measured, &machine::facts(bench)?, options);
     publish(&page(bench), "bench:bridge", &block, options.write)
+}
+
+fn agent(bench: &Bench<'_>, options: Options) -> Result<()> {
+    let measured = agent::measure(bench, options)?;
+    let block = agent::block(&measured, &machine::facts(bench)?, options);
+    publish(&page(bench), "bench:agent", &block, options.write)
 }
 
 fn faults(bench: &Bench<'_>, options: Options) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The interop suites: official clients, servers, the Inspector and the conformance suite, directly and through
 //! Toolway. A case passes when the peer cannot tell the two apart, the large results apart.
 
+mod agents;
 mod bridge;
 mod cases;
 mod client;
@@ -9,6 +10,7 @@ mod cross_era;
 mod example_host;
 mod gateway;
 mod inspector;
+mod pi;
 mod suite;
 mod transcript;
 mod upstream;
@@ -39,6 +41,8 @@ struct Stage {
     root: PathBuf,
     scratch: TempDir,
     front: PathBuf,
+    /// Where built programs are.
+    programs: PathBuf,
     peers: Peers,
 }
 
@@ -48,6 +52,11 @@ impl Stage {
         let folder = self.scratch.path().join(name.replace([' ', '/'], "-"));
         fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         Ok(folder)
+    }
+
+    /// A program of the test kit, once it is built.
+    fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
     }
 
     fn interop(&self, path: &str) -> PathBuf {
@@ -95,7 +104,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     let peers = peers::install(workspace)?;
     println!("interop: peers ready after {} s", started.elapsed().as_secs());
     let scratch = tempfile::Builder::new().prefix("toolway-interop-").tempdir()?;
-    let stage = Stage { root: workspace.root().to_path_buf(), scratch, front, peers };
+    let stage =
+        Stage { root: workspace.root().to_path_buf(), scratch, front, programs: workspace.programs(), peers };
     let (cases, left_out) = cases::all(&stage.peers);
     let cases: Vec<Case> = cases.into_iter().filter(|case| options.selects(*case)).collect();
     let outcomes = perform(&stage, &cases)?;

@@ -21,7 +21,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
 
   test [--no-interop]          the workspace's tests, then the interop suites with real peers
   interop [--only TEXT]...     the interop suites alone; TEXT selects cases by name
-  bench relay|gateway|faults   speed and memory, or 43 faults, of the release binary; writes docs/performance.md
+  bench relay|gateway|bridge|agent|faults
+                               speed and memory, or 43 faults, of a release build; writes docs/performance.md
   deps                         licences, sources, duplicates and number of dependencies
   docs [--check]               write the generated documents, or check that they are in step
   fuzz [TARGET] [--seconds N]  run one fuzz target, or all, for N seconds each (60)

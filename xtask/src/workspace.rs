@@ -44,9 +44,14 @@ impl Workspace {
         Step::new("cargo").args(arguments).dir(&self.root)
     }
 
+    /// Where the debug profile puts binaries.
+    pub(crate) fn programs(&self) -> PathBuf {
+        self.target.join("debug")
+    }
+
     /// A binary of the debug profile, which must have been built.
     pub(crate) fn binary(&self, name: &str) -> Result<PathBuf> {
-        let path = self.target.join("debug").join(format!("{name}{}", env::consts::EXE_SUFFIX));
+        let path = self.programs().join(format!("{name}{}", env::consts::EXE_SUFFIX));
         if !path.is_file() {
             bail!("{} is not built", path.display());
         }

@@ -29,6 +29,24 @@ pub trait AgentPort: Send + Sync + 'static {
     fn secrets(&self) -> Vec<Secret> {
         Vec::new()
     }
+
+    /// The models that agents can be made with now, best first; none where that cannot be told.
+    fn models(&self) -> impl Future<Output = Result<Vec<AgentModel>, AgentFailure>> + Send {
+        std::future::ready(Ok(Vec::new()))
+    }
+}
+
+/// A model that an agent can be made with.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentModel {
+    /// The name by which [`AgentOptions::model`] has it.
+    pub id: String,
+    /// Its name for people; the id where there is no other.
+    pub name: String,
+    /// How many tokens it can read at once, where that is known.
+    pub context_tokens: Option<u64>,
+    /// How many tokens an answer may have, where that is known.
+    pub output_tokens: Option<u64>,
 }
 
 /// One agent: it is sent prompts, one at a time, and tells what it does. Implemented beside [`AgentPort`]; called by one

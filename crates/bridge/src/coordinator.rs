@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolway_guard::Guard;
 
-use crate::agent_port::AgentPort;
+use crate::agent_port::{AgentFailure, AgentModel, AgentPort};
 use crate::diagnostics::Diagnostics;
 use crate::error::BridgeError;
 use crate::host_port::HostPort;
@@ -139,6 +139,11 @@ impl<P: AgentPort> Coordinator<P> {
     /// No session yet.
     pub fn new(port: P) -> Self {
         Self { port: Arc::new(port), sessions: Mutex::default(), tasks: TaskTracker::new() }
+    }
+
+    /// The models that agents can be made with now.
+    pub async fn models(&self) -> Result<Vec<AgentModel>, AgentFailure> {
+        self.port.models().await
     }
 
     /// Opens a session. It starts neither a listener nor an agent before its first turn. A scope that has an open session

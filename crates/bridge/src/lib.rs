@@ -31,8 +31,8 @@ mod snapshot;
 mod tool;
 
 pub use agent_port::{
-    Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions, AgentPort, AgentPrompt, InlineServer,
-    McpTimeouts, SafetyOption, Usage,
+    Agent, AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentModel, AgentOptions, AgentPort, AgentPrompt,
+    InlineServer, McpTimeouts, SafetyOption, Usage,
 };
 pub use call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 pub use continuity::{Cause, Continuity, Decision, Fingerprint, PoolKey, PoolMember, Situation, Step};
@@ -56,7 +56,9 @@ pub use prompt::{
     Block, Digest, HostSystem, InstructionFile, InstructionLayer, Message, MessageBody, Prompt, PromptImage,
     PromptInput, SystemOptions, SystemPart, SystemPartKind, bootstrap, estimate, incremental,
 };
-pub use protocol::{HostEnding, HostProtocolConfig, PROTOCOL_VERSION, host_protocol_schema, serve_host};
+pub use protocol::{
+    HostEnding, HostProtocolConfig, PROTOCOL_VERSION, host_protocol_schema, serve_host, serve_host_with,
+};
 pub use registry::{Bridge, BridgeConfig};
 pub use replay::{
     Activity, AgentToolEvent, Card, CardBlock, Details, Disk, OutputStream, PreviewFiles, Records, Refusal,

@@ -1,7 +1,10 @@
 //! Owns the command line as the user types it. Values stay text here: `compose` gives them their meaning, with the
 //! environment beneath them.
 
+mod acp;
+mod agent;
 mod bridge;
+mod chat;
 mod config;
 mod doctor;
 mod manage;
@@ -14,7 +17,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use acp::AcpArgs;
+pub(crate) use agent::{
+    AgentArgs, AgentCommand, KeptArgs, OfferArgs, OneArgs, ResumeArgs, RunArgs, RuntimeArgs, SendArgs,
+};
 pub(crate) use bridge::BridgeArgs;
+pub(crate) use chat::ChatArgs;
 pub(crate) use config::{CheckArgs, ConfigArgs, ConfigCommand, PathArgs, ShowConfigArgs, TrustArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use manage::{AddArgs, ExportArgs, ImportArgs, ScopeArgs, ServerArgs};
@@ -50,6 +58,12 @@ pub(crate) enum Command {
     Daemon(DaemonArgs),
     /// Offer the tools of a host application to the agent that it drives; the host speaks at stdin and stdout.
     Bridge(BridgeArgs),
+    /// Send prompts to agents that have these servers, and look at what they did.
+    Agent(AgentArgs),
+    /// Talk with an agent in a terminal; it can call this chat's own tools.
+    Chat(Box<ChatArgs>),
+    /// Be an agent for an editor that speaks the Agent Client Protocol at stdin and stdout.
+    Acp(Box<AcpArgs>),
     /// List, read, search and remove saved results.
     Saved(SavedArgs),
     /// Show every configured server and its state, also those that are not started, and why.

@@ -1,7 +1,10 @@
 //! The subcommands: each takes its composed settings and gives an exit.
 
+mod acp;
+mod agent;
 mod bridge;
 mod call;
+mod chat;
 mod completions;
 mod config;
 mod daemon;
@@ -9,6 +12,7 @@ mod doctor;
 mod list;
 mod man;
 mod manage;
+mod person;
 mod ping;
 mod prompt;
 mod query;
@@ -36,6 +40,9 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Serve(args) => serve::run(*args),
         Command::Daemon(args) => daemon::run(&args),
         Command::Bridge(args) => bridge::run(args),
+        Command::Agent(args) => agent::run(args),
+        Command::Chat(args) => chat::run(*args),
+        Command::Acp(args) => acp::run(*args),
         Command::Saved(args) => saved::run(args),
         Command::List(args) => Ok(list::run(&args)),
         Command::Tools(args) => Ok(tools::run(&args)),

@@ -1,6 +1,7 @@
 //! Owns the meaning of what the user typed: arguments over `TOOLWAY_*` over older variables over defaults, checked,
 //! as plain configurations. The only place that reads the environment.
 
+pub(crate) mod agent;
 pub(crate) mod bridge;
 mod common;
 mod expand;
@@ -12,7 +13,7 @@ mod value;
 
 pub(crate) use common::{common, log_level, output_dir, saved_command, session_name};
 pub(crate) use expand::expand;
-pub(crate) use places::{cache_dir, runtime_dir};
+pub(crate) use places::{cache_dir, runtime_dir, state_dir};
 pub(crate) use profile::default_profile;
 pub(crate) use value::Environment;
 

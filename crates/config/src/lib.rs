@@ -54,6 +54,7 @@ pub use own::{
     check_own, own_project_file, own_servers, own_user_file, plan_own_addition, plan_own_removal,
     plan_own_switch,
 };
+pub use plugins::{PluginRoot, plugin_roots};
 pub use policy::{Policy, Rule};
 pub use problem::{Position, Problem, Severity};
 pub use schema::json_schema;

@@ -39,50 +39,97 @@ pub(crate) struct Plugins {
     pub(crate) problems: Vec<Problem>,
 }
 
+/// A plugin that is enabled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PluginRoot {
+    /// Its name, as its manifest or else its directory has it.
+    pub name: String,
+    /// Where it is installed, behind all links.
+    pub root: PathBuf,
+    /// Its manifest and what it says, if there is one that can be read.
+    pub manifest: Option<(PathBuf, Node)>,
+}
+
+impl PluginRoot {
+    /// A file or directory of the plugin, by a path as its manifest may name it: relative, without `..`, not by a link
+    /// out of the plugin.
+    pub fn inside(&self, named: &str) -> Option<PathBuf> {
+        named_inside(&self.root, named)
+    }
+}
+
+/// The plugins that are enabled for this user and this project, whatever they bring, and what is wrong with them.
+pub fn plugin_roots(root: &Path, environment: &Environment) -> (Vec<PluginRoot>, Vec<Problem>) {
+    let mut plugins = Plugins::default();
+    let mut roots = Vec::new();
+    for dir in plugins.discover(root, environment) {
+        let (name, manifest) = plugins.manifest(&dir);
+        roots.push(PluginRoot { name, root: dir, manifest });
+    }
+    (roots, plugins.problems)
+}
+
 /// Reads the plugins that are enabled for this user and this project.
 pub(crate) fn read(root: &Path, environment: &Environment) -> Plugins {
     let mut plugins = Plugins::default();
-    let all = environment.home.join(".cursor/plugins");
-    let local = all.join("local");
-    for dir in children(&local) {
-        match inside(&local, &dir) {
-            Some(dir) => plugins.add(&dir),
-            None => plugins.problems.push(
-                Problem::error("the plugin is a link that leads out of the directory of plugins").file(dir),
-            ),
-        }
-    }
-    let marketplaces = all.join("marketplaces");
-    for name in enabled(root, environment, &mut plugins.problems) {
-        let (plugin, marketplace) = name.rsplit_once('@').unwrap_or((&name, "*"));
-        let places: Vec<PathBuf> = children(&marketplaces)
-            .into_iter()
-            .filter(|dir| marketplace == "*" || dir.file_name().is_some_and(|name| name == marketplace))
-            .flat_map(|dir| [dir.join("plugins").join(plugin), dir.join(plugin)])
-            .collect();
-        match places.iter().filter(|_| is_plain(plugin)).find_map(|dir| inside(&marketplaces, dir)) {
-            Some(dir) => plugins.add(&dir),
-            None if local.join(plugin).is_dir() => {}
-            None => plugins.problems.push(
-                Problem::warning(format!("the plugin {name:?} is enabled, and not installed"))
-                    .file(marketplaces.clone()),
-            ),
-        }
+    for dir in plugins.discover(root, environment) {
+        plugins.add(&dir);
     }
     plugins
 }
 
 impl Plugins {
-    fn add(&mut self, dir: &Path) {
+    /// The directories of the enabled plugins.
+    fn discover(&mut self, root: &Path, environment: &Environment) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let plugins = self;
+        let all = environment.home.join(".cursor/plugins");
+        let local = all.join("local");
+        for dir in children(&local) {
+            match inside(&local, &dir) {
+                Some(dir) => found.push(dir),
+                None => plugins.problems.push(
+                    Problem::error("the plugin is a link that leads out of the directory of plugins")
+                        .file(dir),
+                ),
+            }
+        }
+        let marketplaces = all.join("marketplaces");
+        for name in enabled(root, environment, &mut plugins.problems) {
+            let (plugin, marketplace) = name.rsplit_once('@').unwrap_or((&name, "*"));
+            let places: Vec<PathBuf> = children(&marketplaces)
+                .into_iter()
+                .filter(|dir| marketplace == "*" || dir.file_name().is_some_and(|name| name == marketplace))
+                .flat_map(|dir| [dir.join("plugins").join(plugin), dir.join(plugin)])
+                .collect();
+            match places.iter().filter(|_| is_plain(plugin)).find_map(|dir| inside(&marketplaces, dir)) {
+                Some(dir) => found.push(dir),
+                None if local.join(plugin).is_dir() => {}
+                None => plugins.problems.push(
+                    Problem::warning(format!("the plugin {name:?} is enabled, and not installed"))
+                        .file(marketplaces.clone()),
+                ),
+            }
+        }
+        found
+    }
+
+    /// A plugin's name, and its manifest.
+    fn manifest(&mut self, dir: &Path) -> (String, Option<(PathBuf, Node)>) {
         let manifest = MANIFESTS.iter().map(|name| dir.join(name)).find(|path| path.is_file());
-        let node = manifest.as_deref().and_then(|path| self.tree(path));
+        let manifest = manifest.and_then(|path| self.tree(&path).map(|node| (path, node)));
         let own_name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let named = node.as_ref().and_then(|node| node.get("name")).and_then(Node::as_str);
-        let plugin = named.filter(|name| is_plain(name)).unwrap_or(&own_name).to_owned();
+        let named = manifest.as_ref().and_then(|(_, node)| node.get("name")).and_then(Node::as_str);
+        (named.filter(|name| is_plain(name)).unwrap_or(&own_name).to_owned(), manifest)
+    }
+
+    fn add(&mut self, dir: &Path) {
+        let (plugin, manifest) = self.manifest(dir);
         let source = Source::Plugin { plugin: plugin.clone(), root: dir.to_path_buf() };
         let mut place = Placing { plugins: self, source, dir, plugin };
-        let servers = node.as_ref().and_then(|node| node.get("mcpServers"));
-        if let (Some(servers), Some(path)) = (servers, &manifest) {
+        if let Some((path, node)) = &manifest
+            && let Some(servers) = node.get("mcpServers")
+        {
             place.manifest(servers, path);
         }
         for name in BESIDE {
@@ -150,14 +197,7 @@ impl Placing<'_> {
 
     /// The file of a relative path that stays inside the plugin.
     fn inside(&self, named: &str) -> Option<PathBuf> {
-        let named = ROOTS.iter().find_map(|root| named.strip_prefix(root)).unwrap_or(named);
-        let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        let relative = Path::new(named);
-        let good = !named.is_empty()
-            && !named.contains(':')
-            && !named.contains('\\')
-            && relative.components().all(plain);
-        good.then(|| inside(self.dir, &self.dir.join(relative))).flatten().filter(|file| file.is_file())
+        named_inside(self.dir, named).filter(|file| file.is_file())
     }
 
     fn file(&mut self, path: &Path) {
@@ -223,6 +263,18 @@ fn enabled(root: &Path, environment: &Environment, problems: &mut Vec<Problem>) 
         }
     }
     said.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect()
+}
+
+/// What a manifest names by a relative path that stays inside the plugin.
+fn named_inside(dir: &Path, named: &str) -> Option<PathBuf> {
+    let named = ROOTS.iter().find_map(|root| named.strip_prefix(root)).unwrap_or(named);
+    let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    let relative = Path::new(named);
+    let good = !named.is_empty()
+        && !named.contains(':')
+        && !named.contains('\\')
+        && relative.components().all(plain);
+    good.then(|| inside(dir, &dir.join(relative))).flatten()
 }
 
 /// The real path, if it is below the directory.

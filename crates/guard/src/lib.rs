@@ -28,7 +28,8 @@ pub use glob::Glob;
 pub use guard::Guard;
 pub use policy::{Action, CallInfo, Shape, action};
 pub use read_back::{
-    MAX_REFERENCED, QUERY_COMMAND, TOOL as READ_BACK_TOOL, answer_query, definition as read_back_definition,
+    MAX_REFERENCED, QUERY_COMMAND, TOOL as READ_BACK_TOOL, answer_query, bound_query,
+    definition as read_back_definition, query_process,
 };
 pub use saved::{Found, Purged, QUERY_MAX, SavedEntry, SavedFile, Span, Store};
 pub use schemas::{add_read_back_tool, add_resources_capability, add_tools_capability, relax_schemas};

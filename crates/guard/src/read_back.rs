@@ -3,6 +3,7 @@
 
 mod outputs;
 mod page;
+mod process;
 mod reference;
 
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use toolway_wire::{Scanner, Verdict, push_string};
 
 pub use outputs::{QUERY_COMMAND, answer_query};
+pub use process::{bound_query, query_process};
 pub use reference::MAX_REFERENCED;
 
 use crate::config::ReadBack;

@@ -27,14 +27,17 @@ pub use client::{Alone, Client, ClientError, Companion, Happening};
 #[cfg(unix)]
 pub use config::{Attach, AttachFault, Attaching};
 pub use config::{
-    ChildTarget, Expose, GatewayConfig, Protocol, RemoteKind, RemoteTarget, ServerConfig, ServerEntry, Share,
-    Target, Timeouts, ToolFilter, Wait,
+    ChildTarget, Embedded, Expose, GatewayConfig, Protocol, RemoteKind, RemoteTarget, ServerConfig,
+    ServerEntry, Share, Target, Timeouts, ToolFilter, Wait,
 };
 pub use connection::{
     Carrier, Connection, Eras, Exchange, Face, Known, Negotiated, OpenDetail, OpenError, Received, Shared,
 };
 pub use filter::Hidden;
-pub use front::{HttpFront, HttpFrontConfig, MAX_BODY, ServerTls, StdioFront, serve_stdio, server_tls};
+pub use front::{
+    CallGate, Held, HttpFront, HttpFrontConfig, Judgement, MAX_BODY, ServerTls, StdioFront, serve_stdio,
+    server_tls,
+};
 pub use hub::{ClientEvent, Command, SessionOptions};
 pub use lists::{ListKind, MAX_ITEMS, MAX_LIST_BYTES, MAX_PAGES, NextPage, Paging, RawLists};
 pub use message::{ClientMessage, Content, Message, SessionId};
@@ -49,7 +52,7 @@ pub use search::{
     search_result,
 };
 pub use state::{ServerState, Stage};
-pub use status::Status;
+pub use status::{Status, ToolStatus};
 pub use upstream::{Full, Upstream, UpstreamEvent, UpstreamId};
 
 /// Waits until then; for ever where there is no time.

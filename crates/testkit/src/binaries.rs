@@ -13,6 +13,20 @@ pub fn fakemcp() -> Result<PathBuf> {
     built.clone().map_err(|error| anyhow!(error))
 }
 
+/// The path of `toolway-model`, built likewise.
+pub fn toolway_model() -> Result<PathBuf> {
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| build("toolway-model").map_err(|error| format!("{error:#}")));
+    built.clone().map_err(|error| anyhow!(error))
+}
+
+/// The path of `toolway-acp-agent`, built likewise.
+pub fn toolway_acp_agent() -> Result<PathBuf> {
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| build("toolway-acp-agent").map_err(|error| format!("{error:#}")));
+    built.clone().map_err(|error| anyhow!(error))
+}
+
 fn build(name: &str) -> Result<PathBuf> {
     let test = std::env::current_exe()?;
     // target/PROFILE/deps/TEST-HASH or target/PROFILE/TEST

@@ -2,7 +2,7 @@
 
 mod exchange;
 mod http;
-mod request;
+pub(crate) mod request;
 mod sse;
 mod stdio;
 

@@ -123,6 +123,12 @@ impl Child {
         self.process.wait(None).unwrap_or(Exit::Unknown)
     }
 
+    /// Waits until it has ended itself, at most for `timeout`, without collecting it: what it left behind in its group
+    /// can still be ended by [`Child::kill_all`], which collects it.
+    pub fn wait_ended(&self, timeout: Duration) -> bool {
+        self.process.wait_ended(timeout)
+    }
+
     /// Asks the whole tree to end. The supervisor ends by force what is left after [`GRACE`].
     pub fn terminate(&self) {
         self.process.terminate();

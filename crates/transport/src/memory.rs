@@ -36,6 +36,14 @@ impl MemoryEnd {
         Self { to_peer: Some(to_peer), from_peer, current: None, streams: 0, ended: false }
     }
 
+    /// Waits until a message may be sent; false: the other end is gone.
+    pub async fn room(&self) -> bool {
+        match &self.to_peer {
+            Some(peer) => peer.reserve().await.is_ok(),
+            None => false,
+        }
+    }
+
     /// The next event of the message at hand.
     fn next_piece(&mut self) -> Option<Inbound> {
         let stream = StreamId(self.streams);

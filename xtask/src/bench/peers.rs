@@ -1,7 +1,7 @@
 //! The peers that Toolway is measured beside, by pinned versions. It installs them and runs none.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -49,13 +49,27 @@ pub(super) fn install(workspace: &Workspace, folder: &Path, all: bool) -> Result
     }
     for (name, package) in NODE {
         let project = folder.join(name);
-        once(&project, package, || {
-            fs::create_dir_all(&project)?;
-            fs::write(project.join("package.json"), "{\"private\": true}\n")?;
-            Step::new("npm").args(&["install", "--no-audit", "--no-fund", package]).dir(&project).run()
-        });
+        once(&project, package, || npm(&project, package));
     }
     Ok(())
+}
+
+/// Beside what searches are measured, where the machine has none: folder and package. The binary is in a package of the
+/// platform.
+const RIPGREP: (&str, &str) = ("n-ripgrep", "@vscode/ripgrep@1.18.0");
+
+/// The pinned ripgrep, installed when it is first needed; `None` where it cannot be had.
+pub(super) fn ripgrep(folder: &Path) -> Option<PathBuf> {
+    let project = folder.join(RIPGREP.0);
+    once(&project, RIPGREP.1, || npm(&project, RIPGREP.1));
+    let scope = fs::read_dir(project.join("node_modules/@vscode")).into_iter().flatten().flatten();
+    scope.map(|package| package.path().join("bin/rg")).find(|program| program.is_file())
+}
+
+fn npm(project: &Path, package: &str) -> Result<()> {
+    fs::create_dir_all(project)?;
+    fs::write(project.join("package.json"), "{\"private\": true}\n")?;
+    Step::new("npm").args(&["install", "--no-audit", "--no-fund", package]).dir(project).run()
 }
 
 /// Runs an installation unless this version is there; a failure is told and goes no further.

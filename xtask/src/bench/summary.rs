@@ -27,6 +27,12 @@ impl Summary {
         self.fronts.keys().map(String::as_str)
     }
 
+    /// The same of one front alone; its failures stay where they are told.
+    pub(super) fn only(&self, front: &str) -> Self {
+        let own = self.fronts.get(front).map(|figures| (front.to_owned(), figures.clone()));
+        Self { fronts: own.into_iter().collect(), failures: Vec::new() }
+    }
+
     fn figure(&self, front: &str, metric: &str, kind: &str) -> Option<f64> {
         self.fronts.get(front)?.get(metric)?.get(kind)?.as_f64()
     }
@@ -79,6 +85,8 @@ mod tests {
         );
         assert_eq!((summary.ratio("relay", "p50"), summary.median("relay", "p99")), (None, None));
         assert_eq!(summary.failures, ["x"]);
+        let only = summary.only("relay");
+        assert_eq!((only.names().collect::<Vec<_>>(), only.failures.len()), (vec!["relay"], 0));
     }
 
     #[test]

@@ -9,10 +9,11 @@ use crate::interop::client::{Client, Target};
 use crate::interop::conformance;
 use crate::interop::example_host::{self, Language};
 use crate::interop::inspector;
+use crate::interop::pi;
 use crate::interop::suite::Revision;
 use crate::interop::transcript;
 use crate::interop::upstream::{Server, Upstreams, Wire};
-use crate::interop::{DEADLINE, Stage, bridge, cross_era, gateway, large_text};
+use crate::interop::{DEADLINE, Stage, agents, bridge, cross_era, gateway, large_text};
 use crate::peers::Peers;
 
 /// One thing to try, directly and through the front.
@@ -38,6 +39,10 @@ pub(super) enum Case {
     BridgeConformance { revision: Revision },
     /// An example host offers its tools through `toolway bridge`.
     ExampleHost { language: Language },
+    /// opencode plays the scenario that the native runtime plays.
+    Opencode,
+    /// pi, with its extension, has an agent of Toolway's as its model.
+    Pi,
 }
 
 impl Case {
@@ -57,6 +62,8 @@ impl Case {
             Self::BridgeInspector => "bridge inspector".to_owned(),
             Self::BridgeConformance { revision } => format!("bridge conformance {}", revision.name()),
             Self::ExampleHost { language } => format!("bridge example host {}", language.name()),
+            Self::Opencode => "agent opencode".to_owned(),
+            Self::Pi => "host pi".to_owned(),
         }
     }
 
@@ -71,7 +78,7 @@ impl Case {
                 vec![(Server::Fixture, Wire::Http)]
             }
             Self::Bridge { .. } => vec![(Server::PlainTools, Wire::Http)],
-            Self::BridgeInspector | Self::ExampleHost { .. } => Vec::new(),
+            Self::BridgeInspector | Self::ExampleHost { .. } | Self::Opencode | Self::Pi => Vec::new(),
             Self::Project { .. } => gateway::MEMBERS.map(|(_, server, wire)| (server, wire)).into(),
         };
         all.into_iter().filter(|(_, wire)| *wire != Wire::Stdio).collect()
@@ -118,6 +125,8 @@ impl Case {
                 bridge::conformance::run(stage, upstreams, &self.name(), revision)
             }
             Self::ExampleHost { language } => example_host::run(stage, &self.name(), language),
+            Self::Opencode => agents::run(stage, &self.name()),
+            Self::Pi => pi::run(stage, &self.name()),
         }
     }
 }
@@ -162,6 +171,8 @@ pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
     let clients = Client::HANDSHAKE.iter().chain(&Client::PROBING);
     cases.extend(clients.map(|client| Case::Bridge { client: *client }));
     cases.push(Case::BridgeInspector);
+    cases.push(Case::Opencode);
+    cases.push(Case::Pi);
     cases.extend(Language::ALL.map(|language| Case::ExampleHost { language }));
     let (possible, impossible): (Vec<Case>, Vec<Case>) =
         cases.into_iter().partition(|case| has_peers(*case, peers));
@@ -175,6 +186,8 @@ fn has_peers(case: Case, peers: &Peers) -> bool {
             client.is_there(peers) && Server::PlainTools.is_there(peers) && peers.node24.is_some()
         }
         Case::ExampleHost { .. } => example_host::is_there(peers),
+        Case::Opencode => agents::is_there(peers),
+        Case::Pi => pi::is_there(peers),
         Case::BridgeInspector => peers.node24.is_some(),
         Case::Inspector { server, .. } => peers.node24.is_some() && server.is_there(peers),
         Case::Project { client } => {

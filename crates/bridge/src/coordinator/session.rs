@@ -62,6 +62,31 @@ impl Session {
         turn
     }
 
+    /// Asks for a turn without waiting: it comes after everything that was asked before. `None`: more is asked than the
+    /// session has taken so far.
+    pub(crate) fn try_turn(&self, request: TurnRequest) -> Option<Turn> {
+        let place = match self.commands.try_reserve() {
+            Ok(place) => Some(place),
+            Err(mpsc::error::TrySendError::Closed(())) => None,
+            Err(mpsc::error::TrySendError::Full(())) => return None,
+        };
+        let (open, turn) = open(request, Arc::clone(&self.gate));
+        if let Some(place) = place {
+            place.send(Command::Turn(Box::new(open)));
+        }
+        Some(turn)
+    }
+
+    /// Tells what happened in the host without waiting. What is returned ends with its consequences. `None`: see
+    /// [`Self::try_turn`].
+    pub(crate) fn try_tell(&self, event: HostEvent) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let (done, wait) = oneshot::channel();
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.commands.try_send(Command::Tell(event, done)) {
+            return None;
+        }
+        Some(async move { drop(wait.await) })
+    }
+
     /// For the host's hook before it runs a tool, whatever tool: an error is the reason to block it. Calls that are not
     /// the bridge's pass, and every call does once the session is over.
     pub fn admit(&self, id: &CallId) -> Result<(), String> {

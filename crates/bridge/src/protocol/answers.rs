@@ -2,6 +2,7 @@
 
 mod display;
 mod reports;
+mod turn;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,6 +14,10 @@ pub(crate) use display::{
     DisplayItem, DisplayShown, ImageShown, PromptShown, RecordShown, SectionShown, ToolTaken,
 };
 pub(crate) use reports::{FactsShown, FindingShown, ManifestShown, ReportShown, SelfTestShown};
+pub(crate) use turn::{
+    EntryAppended, ModelShown, ModelsShown, Notice, SetActive, SkillGiven, TurnAborted, TurnShown,
+    TurnStarted, TurnTold, WrappersShown, level_name,
+};
 
 /// The answer to `initialize`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -26,6 +31,8 @@ pub(crate) struct Initialized {
     pub(crate) profile: ProfileNames,
     /// What is bounded.
     pub(crate) limits: Limits,
+    /// There is an agent behind the bridge: `turn/start` is served.
+    pub(crate) turns: bool,
     /// The user's file, which need not exist.
     pub(crate) settings_file: Option<String>,
     /// What is wrong with it.

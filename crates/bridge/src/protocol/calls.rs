@@ -9,7 +9,6 @@ use tokio::time::Instant;
 
 use super::answers::{
     Admitted, CallCancelled, CallStarted, CallsStarted, DiagnosticShown, ProgressTaken, Settled,
-    SkillActivated,
 };
 use super::connection::{Connection, Done, LiveRun, Outcome, Reply};
 use super::fault::Fault;
@@ -21,12 +20,9 @@ use super::requests::{CallProgress, CallResult, FailCall, OfCall};
 use crate::call::{CallId, HostCall, HostResult, Rejection, RejectionKind};
 use crate::live::{Emit, LiveItem, Poll};
 use crate::run::{NO_LONGER_PENDING, Progress, Settlement};
-use crate::skills::activate;
 
 /// How long a host may take for another end of a call, where its first one was too long for a line.
 const SECOND_CHANCE: Duration = Duration::from_secs(5);
-/// What an agent gives for a skill's name is told in so many characters.
-const MOST_OF_A_NAME: usize = 256;
 
 impl Connection {
     /// Takes what the runs have told.
@@ -37,6 +33,7 @@ impl Connection {
                 Arrival::Started { run, call } => self.start(&run, call, now),
                 Arrival::Cancelled { run, call, reason } => self.cancelled(&run, &call, reason),
                 Arrival::Diagnostic(event) => self.diagnostic(&event),
+                told => self.told_by_turns(told),
             }
         }
         self.on_time(now);
@@ -56,29 +53,7 @@ impl Connection {
         // Toolway itself is the one that activates a skill.
         self.inbox.left(&call);
         let (list, owner, run) = (session.skills().list().clone(), live.session.clone(), live.run.clone());
-        self.work.spawn(async move {
-            let activated = activate(&list, &call.arguments).await;
-            let (result, details) = match &activated {
-                Ok(activation) => {
-                    (activation.result(), serde_json::to_value(&activation.details).unwrap_or_default())
-                }
-                Err(error) => (error.result(), Value::Null),
-            };
-            let is_error = result.is_error;
-            run.settle(&call.id, result);
-            let asked = call.arguments.tree();
-            let skill = asked.get("name").and_then(Value::as_str).unwrap_or_default();
-            let skill = skill.chars().take(MOST_OF_A_NAME).collect();
-            let activated = SkillActivated {
-                session: owner,
-                run: run.id().to_owned(),
-                call: call.id.to_string(),
-                skill,
-                is_error,
-                details,
-            };
-            Done { id: None, outcome: Outcome::Activated(Box::new(activated)) }
-        });
+        self.answer_activation(owner, list, run, call);
     }
 
     /// A call is over, and not by the host. Where the host was told of it, it is told of the end.
@@ -98,7 +73,8 @@ impl Connection {
     fn diagnostic(&mut self, event: &Value) {
         let Some(left_out) = self.outbox.room() else { return };
         let run = event.get("runId").and_then(Value::as_str);
-        let session = run.and_then(|run| self.runs.get(run)).map(|live| live.session.clone());
+        let of_run = run.and_then(|run| self.runs.get(run)).map(|live| live.session.clone());
+        let session = of_run.or_else(|| run.and_then(|run| self.turns.session_of_run(run)));
         self.notify("diagnostic", &DiagnosticShown { session, event: event.clone(), left_out });
     }
 
@@ -234,13 +210,19 @@ impl Connection {
             }
             open
         });
-        Reply::now(ProgressTaken { accepted })
+        let of_turn = self.turns.owner(&call).filter(|session| session.admit(&call).is_ok());
+        if let Some(session) = of_turn {
+            session.progress(&call, &progress);
+        }
+        Reply::now(ProgressTaken { accepted: accepted || of_turn.is_some() })
     }
 
     pub(super) fn call_admit(&mut self, params: &OfCall) -> Result<Reply, Fault> {
         let call = CallId::new(&params.call);
+        let of_turn = self.turns.owner(&call).map(|session| session.admit(&call).err());
         let refused = match self.owner(&call) {
             Some(live) => live.run.admit(&call).err(),
+            None if of_turn.is_some() => of_turn.flatten(),
             None if call.is_of_bridge() => Some(NO_LONGER_PENDING.to_owned()),
             // The host's own calls are none of the bridge's business.
             None => None,
@@ -257,6 +239,7 @@ impl Connection {
 
     /// Everything is closed; ends when no port is left.
     pub(super) fn shut(&mut self, reason: &str) {
+        self.shut_turns(reason);
         let reason: Arc<str> = reason.into();
         for session in self.sessions.values() {
             for bridge in &session.bridges {

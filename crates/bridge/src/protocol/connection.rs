@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use toolway_guard::Guard;
 use toolway_wire::Id;
 
+use super::agents::Agents;
 use super::answers::{Closing, Ended};
 use super::display::{Display, SeenTool};
 use super::fault::Fault;
@@ -21,6 +22,7 @@ use super::message::{answer, notification, read_line};
 use super::opening::Opening;
 use super::outbox::Outbox;
 use super::session::{LoadedSkills, Session};
+use super::turns::Turns;
 use crate::call::CallId;
 use crate::diagnostics::Diagnostics;
 use crate::live::LiveQueue;
@@ -140,6 +142,7 @@ pub(super) struct Connection {
     pub(super) outbox: Outbox,
     pub(super) work: JoinSet<Done>,
     pub(super) display: Display,
+    pub(super) turns: Turns,
     /// Work that the host's next line waits for.
     pub(super) held: usize,
     /// Calls whose ends were too long for a line, and when they are given up.
@@ -151,7 +154,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(config: HostProtocolConfig) -> Self {
+    pub(super) fn new(config: HostProtocolConfig, agents: Option<Arc<dyn Agents>>) -> Self {
         Self {
             config,
             spoken: None,
@@ -162,6 +165,7 @@ impl Connection {
             outbox: Outbox::default(),
             work: JoinSet::new(),
             display: Display::default(),
+            turns: Turns::new(agents),
             doomed: VecDeque::new(),
             held: 0,
             shutdown: false,

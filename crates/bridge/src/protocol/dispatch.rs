@@ -67,7 +67,7 @@ impl Connection {
         }
     }
 
-    /// The methods of prompts and display.
+    /// The methods of prompts, display and turns.
     fn dispatch_more(
         &mut self,
         method: &str,
@@ -84,6 +84,12 @@ impl Connection {
             "display/tool" => with(params, |params| self.display_tool(params, id, now)),
             "display/end" => with(params, |params| self.end_display(&params)),
             "replay/take" => with(params, |params| self.take_replay(&params)),
+            "turn/start" => with(params, |params| self.start_turn(params)),
+            "turn/abort" => with(params, |params| self.abort_turn(&params)),
+            "session/tell" => with(params, |params| self.tell_session(&params, id)),
+            "models/list" => with(params, |params| self.list_models(&params, id)),
+            "wrappers/sync" => with(params, |params| self.sync_wrappers(params)),
+            "skill/activate" => with(params, |params| self.activate_skill(params, id)),
             _ => Err(Fault::method(method)),
         }
     }
@@ -127,6 +133,7 @@ impl Connection {
             bridge: Peer { name: "toolway".to_owned(), version: self.config.version.clone() },
             profile: names(&profile),
             limits: Limits { line_bytes: LINE_BYTES, sessions: MOST_SESSIONS, runs: MOST_RUNS },
+            turns: self.turns.agents.is_some(),
             settings_file: shown,
             warnings: warnings.iter().map(ToString::to_string).collect(),
         })

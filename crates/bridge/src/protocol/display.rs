@@ -10,13 +10,16 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolway_wire::Id;
 
-use super::answers::{DisplayItem, DisplayShown, RecordShown, ToolTaken};
+use super::answers::{DisplayItem, DisplayShown, RecordShown, ToolTaken, WrappersShown};
 use super::connection::{Answer, Connection, Done, Outcome, Reply};
 use super::dispatch::done;
 use super::fault::Fault;
-use super::requests::{BeginDisplay, DisplayMode, DisplayOutcome, DisplayTool, EndDisplay, TakeReplay};
+use super::requests::{
+    BeginDisplay, DisplayMode, DisplayOutcome, DisplayTool, EndDisplay, Moment, SyncWrappers, TakeReplay,
+};
 use crate::replay::{
     AgentToolEvent, Disk, Records, Replay, ReplayContext, ReplayOutput, Replayed, RunEnd, Sight, TraceKind,
+    WrapperMoment, WrapperPlan, WrapperSurroundings, Wrappers,
 };
 use crate::scrub::Scrubber;
 use crate::settings::HostMode;
@@ -183,7 +186,13 @@ impl Connection {
         if is_real && !records.is_replay(id) {
             return Reply::now(RecordShown::default());
         }
-        let (card, is_error) = match records.take(session, tool, id) {
+        // A card is of a turn, or of what the host itself had shown.
+        let of_turn = self.turns.session(session).map(|session| session.replayed(tool, id));
+        let taken = match of_turn {
+            Some(Replayed::Refused(_)) | None => records.take(session, tool, id),
+            Some(taken) => taken,
+        };
+        let (card, is_error) = match taken {
             Replayed::Ordinary => return Reply::now(RecordShown::default()),
             Replayed::Result(card) => (card, false),
             Replayed::Failed { card, .. } => (card, true),
@@ -198,6 +207,33 @@ impl Connection {
             details: card.details.as_ref().and_then(|details| serde_json::to_value(details).ok()),
             is_error,
         })
+    }
+
+    /// Which wrappers the host is to have at this moment.
+    pub(super) fn sync_wrappers(&mut self, params: SyncWrappers) -> Result<Reply, Fault> {
+        let SyncWrappers { session: name, moment, agent_model, active, foreign, display } = params;
+        let spoken = self.spoken()?.clone();
+        let session = self.session_mut(&name)?;
+        let (settings, _) = session.settings(spoken.settings_file.as_deref());
+        let mode = host_mode(display);
+        let foreign: BTreeSet<String> = foreign.into_iter().collect();
+        let surroundings = WrapperSurroundings {
+            display: settings.tools.display.native.shows(Some(mode), false) && mode != HostMode::Print,
+            agent_model,
+            tools_disabled: active.is_empty(),
+            active: &active,
+            foreign: &foreign,
+        };
+        let moment = match moment {
+            Moment::SessionStart => WrapperMoment::SessionStart,
+            Moment::BeforeAgentStart => WrapperMoment::BeforeAgentStart,
+            Moment::ModelSelect => WrapperMoment::ModelSelect,
+            Moment::TurnStart => WrapperMoment::TurnStart,
+        };
+        let wrappers = session.wrappers.get_or_insert_with(|| Wrappers::new(&spoken.profile));
+        let WrapperPlan { register, activate, deactivate, warnings } = wrappers.resync(moment, &surroundings);
+        let wrappers = wrappers.registered().iter().cloned().collect();
+        Reply::now(WrappersShown { register, activate, deactivate, wrappers, warnings })
     }
 
     /// Keeps what is a record, and tells the host.
@@ -232,7 +268,7 @@ impl Connection {
     }
 }
 
-fn host_mode(mode: DisplayMode) -> HostMode {
+pub(super) fn host_mode(mode: DisplayMode) -> HostMode {
     match mode {
         DisplayMode::Tui => HostMode::Tui,
         DisplayMode::Json => HostMode::Json,

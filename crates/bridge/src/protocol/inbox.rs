@@ -10,6 +10,8 @@ use tokio::sync::Notify;
 
 use crate::call::{CallId, HostCall};
 use crate::diagnostics::{DiagnosticSink, Event};
+use crate::host_port::NoticeLevel;
+use crate::json::RawJson;
 use crate::run::CallSink;
 
 /// Calls that the host has not read of.
@@ -28,6 +30,14 @@ pub(super) enum Arrival {
     Cancelled { run: Arc<str>, call: CallId, reason: String },
     /// Something happened to a run or to a call.
     Diagnostic(Value),
+    /// A call of a turn is over, and not by the host. `opened` is the conversation's number.
+    Aborted { session: String, opened: u64, call: CallId, reason: String },
+    /// The user is to be told.
+    Notice { session: String, level: NoticeLevel, text: String },
+    /// An entry of the host's log.
+    Entry { session: String, kind: String, data: RawJson },
+    /// Tools are to be active, or not.
+    SetActive { session: String, tools: Vec<String>, active: bool },
 }
 
 /// What the runs have told, in order.
@@ -83,6 +93,26 @@ impl Inbox {
 
     fn cancel(&self, run: Arc<str>, call: CallId, reason: String) {
         self.lock().arrivals.push_back(Arrival::Cancelled { run, call, reason });
+        self.changed.notify_one();
+    }
+
+    /// The end of a call, which is never lost: each call has one at most.
+    pub(super) fn call_over(&self, arrival: Arrival) {
+        self.lock().arrivals.push_back(arrival);
+        self.changed.notify_one();
+    }
+
+    /// Something that the host is told, unless too much of that kind waits.
+    pub(super) fn tell_host(&self, arrival: Arrival) {
+        {
+            let mut state = self.lock();
+            if state.diagnostics >= MOST_DIAGNOSTICS {
+                tracing::warn!("the host is not told of something: it has too much to read");
+                return;
+            }
+            state.diagnostics += 1;
+            state.arrivals.push_back(arrival);
+        }
         self.changed.notify_one();
     }
 
@@ -148,7 +178,6 @@ impl CallSink for Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::RawJson;
 
     fn call(n: usize, size: usize) -> HostCall {
         HostCall {

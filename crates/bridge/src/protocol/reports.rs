@@ -12,6 +12,7 @@ use super::session::{Surface, deadlines_shown};
 use crate::diagnostics::Event;
 use crate::manifest::{ManifestOptions, manifest};
 use crate::report::{ReportInput, ReportedRun, report};
+use crate::run::Run;
 use crate::self_test::{Finding, self_test};
 
 impl Connection {
@@ -32,11 +33,13 @@ impl Connection {
             Some(run) => Some(self.run_of(&params.session, run)?),
             None => self.runs.values().find(|live| live.session == params.session),
         };
+        let of_turn = live.is_none().then(|| self.turns.session(&params.session)?.run()).flatten();
+        let live: Option<&Run> = live.map(|live| &live.run).or(of_turn.as_ref());
         let run = live.map(|live| {
-            let facts = live.run.facts();
+            let facts = live.facts();
             ReportedRun {
-                id: live.run.id(),
-                pending: live.run.pending(),
+                id: live.id(),
+                pending: live.pending(),
                 exposed: facts.exposed,
                 connected: facts.connected > 0,
                 listed: facts.listed > 0,
@@ -68,10 +71,10 @@ impl Connection {
             "hidden": hidden(snapshot),
             "deadlines": deadlines_shown(deadlines),
             "run": live.map(|live| json!({
-                "run": live.run.id(),
-                "signature": live.run.snapshot().signature(),
-                "pending": live.run.pending(),
-                "facts": facts_shown(&live.run.facts()),
+                "run": live.id(),
+                "signature": live.snapshot().signature(),
+                "pending": live.pending(),
+                "facts": facts_shown(&live.facts()),
             })),
             "diagnostics": events,
             "warnings": warnings,

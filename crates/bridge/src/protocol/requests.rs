@@ -2,6 +2,7 @@
 
 mod display;
 mod prompt;
+mod turn;
 
 use std::collections::BTreeMap;
 
@@ -13,9 +14,14 @@ use crate::json::RawJson;
 use crate::tool::{HostTool, Provenance};
 pub(crate) use display::{BeginDisplay, DisplayMode, DisplayOutcome, DisplayTool, EndDisplay, TakeReplay};
 pub(crate) use prompt::{AgentKey, NextPrompt, PromptSection, PromptSent, ResetCause, ResetPrompts, Section};
+pub(crate) use turn::{
+    AbortTurn, ActivateSkill, Moment, SessionEvent, StartTurn, SyncWrappers, TellSession, TurnMode,
+};
 
 /// The session that is there from the beginning.
 pub(crate) const MAIN: &str = "main";
+
+use prompt::no_system;
 
 pub(in crate::protocol) fn main_session() -> String {
     MAIN.to_owned()
@@ -114,6 +120,9 @@ pub(crate) struct DeclareTools {
     /// The tool with the profile's display name is the host's wrapper for replay cards: it is never exposed.
     #[serde(default)]
     pub(crate) own_display_tool: bool,
+    /// The tool with the profile's name for activating skills is the host's wrapper of `skill/activate`.
+    #[serde(default)]
+    pub(crate) own_skill_tool: bool,
 }
 
 /// A tool of the host.

@@ -101,6 +101,12 @@ impl Schema {
         self.method::<r::DisplayTool, a::ToolTaken>("display/tool");
         self.method::<r::EndDisplay, a::Done>("display/end");
         self.method::<r::TakeReplay, a::RecordShown>("replay/take");
+        self.method::<r::StartTurn, a::TurnStarted>("turn/start");
+        self.method::<r::AbortTurn, a::TurnAborted>("turn/abort");
+        self.method::<r::TellSession, a::Done>("session/tell");
+        self.method::<r::Nothing, a::ModelsShown>("models/list");
+        self.method::<r::SyncWrappers, a::WrappersShown>("wrappers/sync");
+        self.method::<r::ActivateSkill, a::SkillGiven>("skill/activate");
     }
 
     fn notifications(&mut self) {
@@ -108,6 +114,10 @@ impl Schema {
         self.notification::<answers::CallCancelled>("call/cancelled");
         self.notification::<answers::SkillActivated>("skill/activated");
         self.notification::<answers::DisplayShown>("display/show");
+        self.notification::<answers::TurnTold>("turn/event");
+        self.notification::<answers::Notice>("notice");
+        self.notification::<answers::EntryAppended>("entry/append");
+        self.notification::<answers::SetActive>("tools/setActive");
         self.notification::<answers::DiagnosticShown>("diagnostic");
         self.notification::<answers::Closing>("bridge/closing");
     }

@@ -2,6 +2,7 @@
 //! the signals of the process. All state is in [`Connection`].
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -10,8 +11,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use toolway_transport::{AsyncInput, AsyncOutput};
 
+use super::agents::Agents;
 use super::connection::{Connection, Done, HostProtocolConfig};
 use super::lines::{HostLine, LINE_BYTES, Lines};
+use super::turns::Told;
+use crate::agent_port::AgentPort;
+use crate::coordinator::Coordinator;
 
 /// Batches of lines that are ready to be written. Few: what is in them counts in no other bound.
 pub(super) const READY: usize = 1;
@@ -39,6 +44,8 @@ enum Event {
     Line(Option<HostLine>),
     /// Runs have something to tell.
     Arrivals,
+    /// A turn has said something.
+    Turn(Told),
     /// Work has ended.
     Done(Done),
     /// There is room for a line.
@@ -58,13 +65,35 @@ pub async fn serve_host(
     output: AsyncOutput,
     signal: impl Future<Output = i32>,
 ) -> HostEnding {
+    serve_lines(config, None, input, output, signal).await
+}
+
+/// The same, with agents: a host may leave turns to the bridge. It may drive an agent of its own as well.
+pub async fn serve_host_with<P: AgentPort>(
+    config: HostProtocolConfig,
+    agents: P,
+    input: AsyncInput,
+    output: AsyncOutput,
+    signal: impl Future<Output = i32>,
+) -> HostEnding {
+    let agents = Arc::new(Coordinator::new(agents)) as Arc<dyn Agents>;
+    serve_lines(config, Some(agents), input, output, signal).await
+}
+
+async fn serve_lines(
+    config: HostProtocolConfig,
+    agents: Option<Arc<dyn Agents>>,
+    input: AsyncInput,
+    output: AsyncOutput,
+    signal: impl Future<Output = i32>,
+) -> HostEnding {
     let (lines_in, lines) = mpsc::channel(1);
     let (out, lines_out) = mpsc::channel(READY);
     let mut pumps = JoinSet::new();
     pumps.spawn(read_lines(input, lines_in));
     let mut writer = JoinSet::new();
     writer.spawn(write_lines(output, lines_out));
-    let (ending, deadline) = serve(config, lines, out, signal).await;
+    let (ending, deadline) = serve(Connection::new(config, agents), lines, out, signal).await;
     // What is still to be written has its time; a reader of stdin that waits for the host does not.
     timeout_at(deadline, writer.join_next()).await.ok();
     pumps.shutdown().await;
@@ -74,18 +103,18 @@ pub async fn serve_host(
 /// The same over lines. `out` gets batches of lines, the last one of each without its ending. What is in it when this
 /// ends has until the time that comes with the ending.
 pub(super) async fn serve(
-    config: HostProtocolConfig,
+    mut connection: Connection,
     mut lines: mpsc::Receiver<HostLine>,
     out: mpsc::Sender<Bytes>,
     signal: impl Future<Output = i32>,
 ) -> (HostEnding, Instant) {
-    let mut connection = Connection::new(config);
     let mut signal = std::pin::pin!(signal);
     let ending = loop {
         match next(&mut connection, &mut lines, &out, signal.as_mut()).await {
             Event::Line(Some(line)) => connection.on_line(line, Instant::now()),
             Event::Line(None) => break HostEnding::Closed,
             Event::Arrivals => connection.on_arrivals(Instant::now()),
+            Event::Turn(told) => connection.turn_told(told),
             Event::Done(done) => connection.on_done(done),
             Event::Room => write_some(&mut connection, &out),
             Event::Time => connection.on_time(Instant::now()),
@@ -109,7 +138,9 @@ async fn next(
 ) -> Event {
     let time = connection.next_time(Instant::now());
     let takes_lines = connection.takes_lines();
-    let Connection { inbox, outbox, work, .. } = connection;
+    let Connection { inbox, outbox, work, turns, .. } = connection;
+    // What a host does not read stays with the agent.
+    let takes_turns = !outbox.is_full();
     tokio::select! {
         biased;
         number = signal => Event::Signal(number),
@@ -121,6 +152,8 @@ async fn next(
         }
         () = sleep_until(time.unwrap_or_else(Instant::now)), if time.is_some() => Event::Time,
         line = lines.recv(), if takes_lines => Event::Line(line),
+        // After the host's lines: an agent that talks on and on can be stopped.
+        Some(told) = turns.told(), if takes_turns => Event::Turn(told),
     }
 }
 
@@ -166,11 +199,23 @@ async fn end(mut connection: Connection, out: &mpsc::Sender<Bytes>, ending: Host
     connection.give_up(&reason);
     connection.shut(&reason);
     let work = async {
-        while let Some(done) = connection.work.join_next().await {
-            if let Ok(done) = done {
-                connection.on_done(done);
+        loop {
+            let Connection { work, turns, .. } = &mut connection;
+            tokio::select! {
+                biased;
+                Some(told) = turns.told() => connection.turn_told(told),
+                done = work.join_next() => match done {
+                    Some(Ok(done)) => connection.on_done(done),
+                    Some(Err(_)) => {}
+                    None => break,
+                },
             }
             connection.on_arrivals(Instant::now());
+        }
+        // The readers of turns that have ended need to be looked at once more.
+        tokio::task::yield_now().await;
+        while let Some(told) = connection.turns.told_now() {
+            connection.turn_told(told);
         }
     };
     if timeout_at(deadline - END / 2, work).await.is_err() {

@@ -20,6 +20,7 @@ use super::settings_shown::shown;
 use crate::deadline::Deadlines;
 use crate::json::RawJson;
 use crate::registry::Bridge;
+use crate::replay::Wrappers;
 use crate::settings::{SettingChange, Settings};
 use crate::skills::{Skill, SkillList, Skills, skill_tool};
 use crate::snapshot::{Snapshot, SurfaceOptions};
@@ -36,12 +37,16 @@ const DISK: Duration = Duration::from_secs(2);
 pub(super) struct Session {
     tools: HostTools,
     own_display_tool: bool,
+    /// The host has a tool that asks `skill/activate`.
+    own_skill_tool: bool,
     skills: Skills,
     /// What the host says above the user's file.
     above: Option<RawJson>,
     /// One for each set of deadlines that runs were opened with.
     pub(super) bridges: Vec<Bridge>,
     pub(super) prompts: Prompts,
+    /// Made at the first question about them.
+    pub(super) wrappers: Option<Wrappers>,
 }
 
 /// Declared skills, with what the disk says of them: nothing, if it took too long.
@@ -93,7 +98,15 @@ impl Session {
     /// The host's tools, and the one that activates a skill where that counts.
     fn tools_with_skills(&self, settings: &Settings, spoken: &Spoken) -> (HostTools, Option<String>) {
         let mut tools = self.tools.clone();
+        let own = self.own_skill_tool && self.has_tool(spoken.profile.skill_tool);
         if !self.skill_tool_active(settings) {
+            if own {
+                // Nothing could be activated.
+                tools.active.retain(|name| name != spoken.profile.skill_tool);
+            }
+            return (tools, None);
+        }
+        if own {
             return (tools, None);
         }
         let tool = skill_tool(&spoken.profile);
@@ -108,6 +121,16 @@ impl Session {
 
     fn skill_tool_active(&self, settings: &Settings) -> bool {
         self.skills.is_tool_active(settings.tools.bridge.enabled, !self.tools.active.is_empty())
+    }
+
+    /// The skills that the agent's model may have; none with another model.
+    pub(super) fn skills_of_agent(&self) -> SkillList {
+        let agent = self.skills.catalogue(None).is_some();
+        if agent { self.skills.list().clone() } else { SkillList::default() }
+    }
+
+    pub(super) fn has_own_display_tool(&self) -> bool {
+        self.own_display_tool
     }
 
     /// The calls of this tool are answered here: the host has none of that name.
@@ -156,10 +179,15 @@ impl Connection {
         let reason = reason.unwrap_or_else(|| "the session was closed".to_owned());
         let runs: Vec<String> =
             self.runs.iter().filter(|(_, live)| live.session == name).map(|(id, _)| id.clone()).collect();
-        let rejected_calls =
+        let of_runs: usize =
             runs.iter().filter_map(|id| self.runs.get(id)).map(|live| live.run.pending()).sum();
+        let rejected_calls = of_runs + self.turns.pending(&name);
         self.display.forget(&name);
+        let turns_over = self.turns.close(&name, reason.clone());
         self.work.spawn(async move {
+            if let Some(over) = turns_over {
+                over.await;
+            }
             for bridge in &session.bridges {
                 bridge.shutdown(&reason).await;
             }
@@ -169,7 +197,7 @@ impl Connection {
     }
 
     pub(super) fn declare_tools(&mut self, params: DeclareTools) -> Result<Reply, Fault> {
-        let DeclareTools { session: name, tools, active, own_display_tool } = params;
+        let DeclareTools { session: name, tools, active, own_display_tool, own_skill_tool } = params;
         let session = self.session_mut(&name)?;
         let all: Vec<HostTool> = tools.into_iter().map(HostTool::from).collect();
         let active = active.unwrap_or_else(|| all.iter().map(|tool| tool.name.clone()).collect());
@@ -181,6 +209,7 @@ impl Connection {
             declared.into_iter().filter(|name| !before.contains(*name)).map(str::to_owned).collect();
         session.tools = HostTools { all, active };
         session.own_display_tool = own_display_tool;
+        session.own_skill_tool = own_skill_tool;
         for live in self.runs.values().filter(|live| live.session == name) {
             for tool in &removed {
                 live.run.withdraw(tool);
@@ -189,11 +218,13 @@ impl Connection {
                 live.run.restore(tool);
             }
         }
+        self.tools_of_turns(&name, &removed, &added);
         self.tools_declared(&name, removed)
     }
 
     pub(super) fn activate_tools(&mut self, params: ActivateTools) -> Result<Reply, Fault> {
         self.session_mut(&params.session)?.tools.active = params.active;
+        self.tools_of_turns(&params.session, &[], &[]);
         self.tools_declared(&params.session, Vec::new())
     }
 

@@ -1,6 +1,7 @@
 mod flood;
 mod settings;
 mod task;
+mod turns;
 mod waits;
 
 use std::collections::VecDeque;
@@ -43,7 +44,7 @@ struct Desk {
 
 impl Desk {
     async fn new(tools: &[&str]) -> Self {
-        let mut desk = Self { connection: Connection::new(config()), last: 0 };
+        let mut desk = Self { connection: Connection::new(config(), None), last: 0 };
         desk.ask("initialize", json!({"protocolVersion": 1, "host": {"name": "h"}})).await;
         let tools: Vec<Value> = tools.iter().map(|name| json!({"name": name})).collect();
         desk.ask("tools/declare", json!({ "tools": tools })).await;
@@ -280,6 +281,10 @@ struct Task {
 
 impl Task {
     fn start() -> Self {
+        Self::of(Connection::new(config(), None))
+    }
+
+    fn of(connection: Connection) -> Self {
         let (lines, input) = mpsc::channel(1);
         let (output, out) = mpsc::channel(4);
         let (signal, signalled) = tokio::sync::oneshot::channel();
@@ -291,7 +296,7 @@ impl Task {
                     Err(_) => std::future::pending().await,
                 }
             };
-            serve(config(), input, output, signal).await
+            serve(connection, input, output, signal).await
         });
         Self { lines, out, signal, running: task, more: VecDeque::new() }
     }

@@ -8,6 +8,17 @@ pub(crate) struct BridgeArgs {
     /// The names in use: pi, or host for every other host application [default: pi, or what the host asks for].
     #[arg(long, value_name = "pi|host")]
     pub(crate) profile: Option<String>,
+    /// The agent behind turns, for a host that drives none itself: native, acp:NAME for a known agent, or acp with its
+    /// command at the end of the line [default: none].
+    #[arg(long, value_name = "native|acp:NAME|acp")]
+    pub(crate) agent: Option<String>,
+    /// What the agent may do by itself, as Shell(git status) or Mcp(github:*). With any of these, everything else is
+    /// refused that changes something.
+    #[arg(long, value_name = "RULE", requires = "agent")]
+    pub(crate) allow: Vec<String>,
+    /// What the agent may not do, whatever is allowed.
+    #[arg(long, value_name = "RULE", requires = "agent")]
+    pub(crate) deny: Vec<String>,
     /// The settings file [default: ~/.pi/agent/cursor-sdk.json, or toolway/bridge.json in the configuration directory].
     #[arg(long, value_name = "FILE")]
     pub(crate) settings: Option<String>,
@@ -29,4 +40,7 @@ pub(crate) struct BridgeArgs {
     /// What is logged on stderr: off, error, warn, info, debug or trace [default: warn].
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log: Option<String>,
+    /// With --agent acp: the agent's program and its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) agent_command: Vec<String>,
 }

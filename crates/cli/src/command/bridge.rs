@@ -1,7 +1,8 @@
 //! `toolway bridge`: tools of a host application, offered to the agent that it drives; the host speaks at stdin and stdout.
 
 use tokio::task::JoinSet;
-use toolway_bridge::{HostEnding, serve_host};
+use toolway_agent::LocalPort;
+use toolway_bridge::{HostEnding, serve_host, serve_host_with};
 use toolway_transport::{AsyncInput, AsyncOutput};
 
 use super::serve::signals;
@@ -14,7 +15,7 @@ use crate::logs;
 /// Serves one host.
 pub(super) fn run(args: BridgeArgs) -> Result<Exit, UsageError> {
     let own = Environment::read();
-    let Bridging { protocol, log } = Bridging::new(args, &own)?;
+    let Bridging { protocol, log, agent } = Bridging::new(args, &own)?;
     logs::start(log);
     more_files();
     let system = |error: std::io::Error| UsageError::new("system", error.to_string());
@@ -31,7 +32,12 @@ pub(super) fn run(args: BridgeArgs) -> Result<Exit, UsageError> {
         };
         // A task of its own: waking the first future of a runtime costs a system call, and every call wakes it.
         let mut tasks = JoinSet::new();
-        tasks.spawn(serve_host(protocol, input, output, signal));
+        match agent {
+            None => tasks.spawn(serve_host(protocol, input, output, signal)),
+            Some(options) => {
+                tasks.spawn(serve_host_with(protocol, LocalPort::new(options), input, output, signal))
+            }
+        };
         match tasks.join_next().await {
             Some(Ok(ending)) => Ok(ending),
             _ => Err(UsageError::new("system", "the bridge broke off".to_owned())),

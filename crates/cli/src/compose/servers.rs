@@ -2,20 +2,17 @@
 //! to run it or why not.
 
 mod ad_hoc;
-mod depth;
-mod plan;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolway_agent::{Machine, gateway_circle, server_entries, wait_for_calls};
 use toolway_config::{FileStatus, LoadOptions, Loader, Problem, Resolved, SettingSource, Standing};
-use toolway_proxy::gateway::{ServerConfig, ServerEntry, Target};
-use toolway_transport::{HttpConfig, fetch};
+use toolway_proxy::gateway::{ServerConfig, ServerEntry, Target, Timeouts};
+use toolway_transport::{HttpConfig, fetch, supervisor};
 
 pub(crate) use ad_hoc::ad_hoc;
-pub(crate) use depth::refuse_circle;
 
 use super::{Environment, UsageError};
 use crate::args::SourceArgs;
@@ -49,12 +46,13 @@ impl Servers {
         own: &Environment,
         loader: &mut Loader,
     ) -> Result<Self, UsageError> {
-        let machine = machine(own)?;
+        let own_machine = own_machine(own)?;
+        let machine = own_machine.environment();
         let sources = sources(args, own)?;
-        let team_document = if sources.contains(&SettingSource::Team) { team(&machine) } else { None };
+        let team_document = if sources.contains(&SettingSource::Team) { team(machine) } else { None };
         let options = LoadOptions { sources, files: files(args)?, team_document, ..LoadOptions::default() };
-        let resolved = loader.load(&options, &machine);
-        let entries = plan::entries(&resolved, &machine, own);
+        let resolved = loader.load(&options, machine);
+        let entries = server_entries(&resolved, &own_machine, Timeouts::default());
         Ok(Self { resolved, entries })
     }
 
@@ -146,14 +144,21 @@ fn files(args: &SourceArgs) -> Result<Vec<PathBuf>, UsageError> {
 
 /// The machine and the user, for the configuration.
 pub(crate) fn machine(own: &Environment) -> Result<toolway_config::Environment, UsageError> {
+    Ok(own_machine(own)?.environment().clone())
+}
+
+/// The machine and the user. Child processes are supervised by this binary.
+pub(crate) fn own_machine(own: &Environment) -> Result<Machine, UsageError> {
     let cwd = std::env::current_dir()
         .map_err(|error| UsageError::new("working directory", format!("there is none: {error}")))?;
-    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-        // What is not UTF-8 cannot be put into a text.
-        Some((name.into_string().ok()?, value.into_string().ok()?))
-    };
-    let vars: BTreeMap<String, String> = own.all().filter_map(text).collect();
-    Ok(toolway_config::Environment::new(vars, cwd, toolway_config::Platform::current()))
+    Ok(Machine::new(own.all().collect(), cwd).with_helper(supervisor::own_binary().ok()))
+}
+
+/// A gateway that stands behind so many others is part of a circle.
+pub(crate) fn refuse_circle(own: &Environment) -> Result<(), UsageError> {
+    let Some(above) = gateway_circle(&own_machine(own)?) else { return Ok(()) };
+    Err(UsageError::new("serve", format!("{above} gateways stand above this one: it would serve itself"))
+        .with_hint("take the entry that runs `toolway serve` out of the files that it reads, or name others by --config"))
 }
 
 /// The settings with other bounds of time: a person at a shell waits as long as they say.
@@ -165,7 +170,7 @@ pub(crate) fn with_timeout(config: &Arc<ServerConfig>, timeout: Option<Duration>
     config.timeouts.call_idle = timeout;
     config.timeouts.call_max = config.timeouts.call_max.max(timeout);
     if let Target::Remote(remote) = &mut config.target {
-        plan::wait_for_calls(&mut remote.http, &config.timeouts);
+        wait_for_calls(&mut remote.http, &config.timeouts);
     }
     Arc::new(config)
 }

@@ -35,7 +35,7 @@ fn statement_29_a_signal_rejects_the_calls_tells_the_host_and_ends_the_process()
             assert!(reason.as_str().is_some_and(|reason| reason.contains(name)), "{reason}");
         }
         assert_eq!(host.wait_exit()?.code(), Some(code));
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
         assert!(!is_open(&run.url)?);
     }
     Ok(())

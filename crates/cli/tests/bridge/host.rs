@@ -75,6 +75,33 @@ impl Host {
         Ok(Self { client, home, last: 0 })
     }
 
+    /// A bridge with an agent behind it, and these variables, to which was said hello.
+    pub(crate) fn with_agent_behind(options: &[&str], variables: &[(&str, &str)]) -> Result<Self> {
+        let home = home()?;
+        let mut command = command(home.path(), options);
+        command.envs(variables.iter().copied());
+        let mut host = Self { client: Client::start(&mut command)?, home, last: 0 };
+        let hello = json!({"protocolVersion": 1, "host": {"name": "test"}, "profile": "pi"});
+        let hello = host.ask("initialize", hello)?;
+        ensure!(hello["turns"] == true, "{hello}");
+        Ok(host)
+    }
+
+    /// Starts a turn and reads it to its end.
+    pub(crate) fn turn(&mut self, messages: &[Value], model: &str) -> Result<Value> {
+        let cwd = self.home().to_path_buf();
+        let names = ["read", "bash", "cursor"];
+        let params = json!({"messages": messages, "model": model, "cwd": cwd, "contextTools": names, "wrappers": names});
+        let turn = self.ask("turn/start", params)?["turn"].clone();
+        loop {
+            let told = self.told("turn/event")?;
+            ensure!(told["turn"] == turn, "{told}");
+            if told["event"]["kind"] == "end" {
+                return Ok(told["event"].clone());
+            }
+        }
+    }
+
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }

@@ -11,3 +11,4 @@ mod host;
 mod sessions;
 mod surfaces;
 mod trials;
+mod turns;

@@ -112,7 +112,7 @@ impl Definition {
         let (child, remote) = match &config.target {
             Target::Child(target) => (Some(ChildText::of(target)?), None),
             Target::Remote(target) => (None, Some(RemoteText::of(target)?)),
-            Target::Attached(_) => return None,
+            Target::Attached(_) | Target::Embedded(_) => return None,
         };
         let Timeouts { startup, list, call_idle, call_max } = config.timeouts;
         Some(Self {

@@ -112,6 +112,11 @@ impl Catalogue {
         self.servers.iter().map(|(server, catalogue)| (*server, &**catalogue))
     }
 
+    /// The gateway's own tools.
+    pub fn own_tools(&self) -> &[Bytes] {
+        &self.own_tools
+    }
+
     /// The result of a list request, whole: `{"tools":[...]}`.
     pub fn list(&mut self, kind: ListKind) -> Bytes {
         self.merged(kind).body.clone()

@@ -80,9 +80,18 @@ pub enum Target {
     Child(ChildTarget),
     /// An address.
     Remote(RemoteTarget),
+    /// A server inside this process.
+    Embedded(Arc<dyn Embedded>),
     /// A copy that another process of the same user runs for several gateways.
     #[cfg(unix)]
     Attached(Arc<dyn Attach>),
+}
+
+/// A server inside this process. Implemented by who embeds the gateway, called at each start.
+pub trait Embedded: std::fmt::Debug + Send + Sync {
+    /// Begins to serve, in a task that the implementation owns, and gives the client's end. The task ends when that end
+    /// is closed.
+    fn connect(&self) -> toolway_transport::memory::MemoryEnd;
 }
 
 /// The way to a copy of a server that another process runs. Implemented by the daemon's client, called at each start.

@@ -5,7 +5,7 @@ mod admit;
 mod http;
 mod stdio;
 
-pub use http::{HttpFront, HttpFrontConfig, MAX_BODY, ServerTls, server_tls};
+pub use http::{CallGate, Held, HttpFront, HttpFrontConfig, Judgement, MAX_BODY, ServerTls, server_tls};
 pub use stdio::{StdioFront, serve_stdio};
 
 #[cfg(test)]

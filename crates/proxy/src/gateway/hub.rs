@@ -181,6 +181,9 @@ impl Hub {
                 let route = self.lists.catalogue().route(ListKind::Tools, &exposed);
                 answer.send(route.map(|route| route.definition.item.clone())).ok();
             }
+            Command::Tools(answer) => {
+                answer.send(self.tools()).ok();
+            }
             Command::Shutdown => self.shutdown(),
         }
     }

@@ -8,7 +8,7 @@ use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::task::TaskTracker;
@@ -21,7 +21,7 @@ use super::hub::{ClientEvent, Command, Done, Effect, Event, Hub, SessionOptions}
 use super::message::{Message, SessionId};
 use super::observe::Observer;
 use super::outlet::{Outlet, outlet};
-use super::status::Status;
+use super::status::{Status, ToolStatus};
 use super::upstream::{Upstream, UpstreamEvent, UpstreamId};
 use running::Running;
 
@@ -40,6 +40,7 @@ pub struct GatewayHandle {
     commands: mpsc::Sender<Command>,
     closings: Arc<Notify>,
     sessions: Arc<AtomicU64>,
+    changes: watch::Receiver<u64>,
     tasks: TaskTracker,
 }
 
@@ -67,6 +68,7 @@ impl GatewayHandle {
         let (commands, from_owner) = mpsc::channel(16);
         let (to_hub, from_servers) = mpsc::channel(EVENTS);
         let closings = Arc::new(Notify::new());
+        let (changed, changes) = watch::channel(0);
         let tasks = TaskTracker::new();
         let mut hub = Hub::new(config, Instant::now()).observed_by(observer);
         hub.begin();
@@ -80,17 +82,20 @@ impl GatewayHandle {
             works: JoinSet::new(),
             effects: Vec::new(),
             refused: Vec::new(),
+            changed,
         };
         let inbox = Inbox { from_clients, from_servers, from_owner, closings: Arc::clone(&closings) };
         tasks.spawn(task.run(inbox));
-        Self { clients, commands, closings, sessions: Arc::new(AtomicU64::new(1)), tasks }
+        Self { clients, commands, closings, sessions: Arc::new(AtomicU64::new(1)), changes, tasks }
     }
 
     /// A handle whose hub is played by a test.
     #[cfg(test)]
     pub(super) fn played(clients: mpsc::Sender<ClientEvent>, closings: Arc<Notify>) -> Self {
         let (commands, _) = mpsc::channel(1);
-        Self { clients, commands, closings, sessions: Arc::new(AtomicU64::new(1)), tasks: TaskTracker::new() }
+        let (_, changes) = watch::channel(0);
+        let sessions = Arc::new(AtomicU64::new(1));
+        Self { clients, commands, closings, sessions, changes, tasks: TaskTracker::new() }
     }
 
     /// Opens a session. It ends when it is dropped. `None`: the gateway has ended.
@@ -117,6 +122,21 @@ impl GatewayHandle {
             return Vec::new();
         }
         status.await.unwrap_or_default()
+    }
+
+    /// Every tool that can be called, in the order of lists, the gateway's own last. Empty after the end.
+    pub async fn tools(&self) -> Vec<ToolStatus> {
+        let (answer, tools) = oneshot::channel();
+        if self.commands.send(Command::Tools(answer)).await.is_err() {
+            return Vec::new();
+        }
+        tools.await.unwrap_or_default()
+    }
+
+    /// Counts what may have changed states and lists, for who would look at [`GatewayHandle::status`] and
+    /// [`GatewayHandle::tools`] again. Its sender is gone when the gateway has ended.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.clone()
     }
 
     /// The definition of a tool that clients call so, as they get it.
@@ -209,6 +229,7 @@ struct Task {
     effects: Vec<Effect>,
     /// Requests that a server has no room for at all.
     refused: Vec<(UpstreamId, Vec<Id>)>,
+    changed: watch::Sender<u64>,
 }
 
 impl Task {
@@ -253,7 +274,11 @@ impl Task {
                 self.hub.handle(Event::Client(event), now);
             }
             if let Some(event) = event {
+                let changes = matches!(event, Event::Done(_) | Event::Command(Command::Reload(..)));
                 self.hub.handle(event, now);
+                if changes {
+                    self.tell_change();
+                }
             }
             if timed && sleep.deadline() <= now {
                 self.hub.handle(Event::Tick, now);
@@ -268,7 +293,16 @@ impl Task {
             }
             return;
         }
+        let changes = !matches!(event, UpstreamEvent::Message(_) | UpstreamEvent::Failed { .. });
         self.hub.handle(Event::Upstream(id, event), now);
+        if changes {
+            self.tell_change();
+        }
+    }
+
+    /// States or lists may be others now.
+    fn tell_change(&self) {
+        self.changed.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// Does what the hub wants; true: all is over.

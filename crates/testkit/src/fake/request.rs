@@ -5,16 +5,16 @@ use std::net::TcpStream;
 
 /// One request.
 #[derive(Debug, Default)]
-pub(super) struct Request {
-    pub(super) verb: String,
-    pub(super) target: String,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Request {
+    pub(crate) verb: String,
+    pub(crate) target: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Request {
     /// Reads the next request; none when the client has closed.
-    pub(super) fn read(input: &mut BufReader<TcpStream>) -> io::Result<Option<Self>> {
+    pub(crate) fn read(input: &mut BufReader<TcpStream>) -> io::Result<Option<Self>> {
         let Some(start) = line(input)? else {
             return Ok(None);
         };
@@ -56,13 +56,13 @@ impl Request {
     }
 
     /// A header; `name` in lower case.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers.find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 
     /// The target without its query, and the query.
-    pub(super) fn path(&self) -> (&str, &str) {
+    pub(crate) fn path(&self) -> (&str, &str) {
         self.target.split_once('?').unwrap_or((&self.target, ""))
     }
 }

@@ -117,6 +117,18 @@ impl Process {
         state.exit.is_some() || !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
     }
 
+    /// Waits for that, at most for `timeout`.
+    pub(super) fn wait_ended(&self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.has_ended() || left.is_zero() {
+                return self.has_ended();
+            }
+            self.wait_for_event(Some(left));
+        }
+    }
+
     #[cfg(target_os = "linux")]
     pub(super) fn handle_number(&self) -> Option<std::os::fd::RawFd> {
         use std::os::fd::AsRawFd as _;
@@ -142,18 +154,15 @@ impl Process {
     }
 
     pub(super) fn kill_all(&self) {
+        // Before it is collected: afterwards its number is no longer that of its group, in which others may be left.
+        self.kill_group();
         if self.collect().is_some() {
             return;
         }
         let own = self.pid.as_raw_nonzero().get();
         let deadline = Instant::now() + SUPERVISOR_END;
         loop {
-            if !self.supervised {
-                let state = lock(&self.state);
-                if state.exit.is_none() {
-                    kill_process_group(self.pid, Signal::KILL).ok();
-                }
-            }
+            self.kill_group();
             for process in platform::descendants(own, &[]) {
                 platform::signal(&process, Signal::KILL);
             }
@@ -169,6 +178,13 @@ impl Process {
             state.exit = Some(state.child.wait().map_or(Exit::Unknown, Exit::from_status));
             drop(state);
             self.forget();
+        }
+    }
+
+    fn kill_group(&self) {
+        let state = lock(&self.state);
+        if !self.supervised && state.exit.is_none() {
+            kill_process_group(self.pid, Signal::KILL).ok();
         }
     }
 

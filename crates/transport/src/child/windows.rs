@@ -86,6 +86,11 @@ impl Process {
         self.collect().is_some()
     }
 
+    /// Waits for that, at most for `timeout`.
+    pub(super) fn wait_ended(&self, timeout: Duration) -> bool {
+        self.wait(Some(timeout)).is_some()
+    }
+
     /// Windows knows no polite request to a process without a window.
     pub(super) fn terminate(&self) {
         self.kill_all();

@@ -41,6 +41,12 @@ impl Roots {
         }
         Ok(if only { Self::Only(certificates) } else { Self::Besides(certificates) })
     }
+
+    /// A client's TLS configuration that trusts them, for HTTP/1.1. Reads the system's certificates where it needs
+    /// them, which takes a while.
+    pub fn client_config(&self) -> Result<Arc<ClientConfig>, String> {
+        client_config(self)
+    }
 }
 
 /// Makes TLS connections.

@@ -35,7 +35,7 @@ pub(crate) struct NextPrompt {
     pub(crate) budget_tokens: Option<usize>,
 }
 
-fn no_system() -> HostSystem {
+pub(super) fn no_system() -> HostSystem {
     HostSystem::Text(String::new())
 }
 

@@ -72,6 +72,11 @@ impl Outcome {
         };
         let Some((key, inner)) = key.and_then(|key| Some((key, map.remove(key)?))) else {
             self.raw = Some(result.clone());
+            self.text = whole_text(&map);
+            // Facts for programs may stand beside the text.
+            if let Some(code) = map.get("details").and_then(|details| details.get("exitCode")).cloned() {
+                map.entry("exitCode").or_insert(code);
+            }
             self.value = map;
             return;
         };
@@ -100,6 +105,16 @@ impl Outcome {
     pub(super) fn text_of(&self, names: &[&str]) -> Option<&str> {
         lenient::any_text(&self.value, names).or(self.text.as_deref())
     }
+}
+
+/// The text of a result that is a text with facts beside it, or a list of blocks with texts.
+fn whole_text(map: &Map<String, Value>) -> Option<String> {
+    if let Some(text) = map.get("text").and_then(Value::as_str) {
+        return Some(text.to_owned());
+    }
+    let blocks = map.get("content")?.as_array()?;
+    let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
 /// What an error says of itself.

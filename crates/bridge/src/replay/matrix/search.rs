@@ -60,13 +60,17 @@ impl Matrix<'_> {
         let listed = call.outcome.list_of(&["files", "paths"]);
         let files: Vec<String> = listed.iter().take(ITEMS).filter_map(|file| self.item(file)).collect();
         let total = lenient::count(value, &["totalFiles"]).unwrap_or(0).max(listed.len());
-        let text = match call.outcome.text_of(&["output", "content"]) {
-            Some(text) if files.is_empty() && !text.trim().is_empty() => text.to_owned(),
-            _ if files.is_empty() => "no files".to_owned(),
-            _ => limits::list(&files, total),
+        let counted = format!("{pattern}: {}", limits::plural(total, "file"));
+        let (text, summary) = match call.outcome.text_of(&["output", "content"]) {
+            // How many there are is not known then.
+            Some(text) if files.is_empty() && !text.trim().is_empty() => {
+                (text.to_owned(), pattern.to_owned())
+            }
+            _ if files.is_empty() => ("no files".to_owned(), counted),
+            _ => (limits::list(&files, total), counted),
         };
         let text = self.block(&text);
-        self.native(call, "find", &args, &format!("{pattern}: {}", limits::plural(total, "file")), text)
+        self.native(call, "find", &args, &summary, text)
     }
 
     pub(super) fn ls(&self, call: &Call) -> Card {

@@ -48,6 +48,10 @@ impl Matrix<'_> {
         let output = match (output.is_empty(), why) {
             (true, Some(why)) => why,
             (true, None) => "(no output)".to_owned(),
+            // Some agents say it below the output themselves.
+            (false, Some(why)) if output.lines().next_back().is_some_and(|last| last.contains(&why)) => {
+                output
+            }
             (false, Some(why)) => format!("{output}\n\n{why}"),
             (false, None) => output,
         };

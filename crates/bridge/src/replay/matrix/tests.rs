@@ -2,6 +2,8 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "values are built where they are passed")]
 
+mod facts;
+
 use std::io;
 use std::path::PathBuf;
 

@@ -96,6 +96,7 @@ fn connected(config: &ServerConfig, negotiated: &Negotiated) -> Vec<Check> {
         // A copy of the daemon's, which the doctor never asks.
         #[cfg(unix)]
         Target::Attached(_) => {}
+        Target::Embedded(_) => {}
     }
     let who = negotiated.server_name().unwrap_or_else(|| "a server without a name".to_owned());
     let version = negotiated.server_version().map_or_else(String::new, |version| format!(" {version}"));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
+use toolway_agent::child_target;
 use toolway_config::{LoadOptions, Policy, Standing};
 use toolway_proxy::gateway::{
     Protocol, RemoteKind, RemoteTarget, ServerConfig, Share, Target, Timeouts, ToolFilter,
@@ -12,8 +13,7 @@ use toolway_proxy::gateway::{
 use toolway_secret::Secret;
 use toolway_transport::HttpConfig;
 
-use super::machine;
-use super::plan::child_target;
+use super::{machine, own_machine};
 use crate::args::AdHocArgs;
 use crate::compose::{Environment, UsageError, expand};
 
@@ -101,7 +101,7 @@ fn command_line(
     let given: Vec<(OsString, OsString)> =
         given.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     let arguments = arguments.iter().map(OsString::from).collect();
-    let child = child_target(command.clone(), arguments, &given, false, cwd, own);
+    let child = child_target(command.clone(), arguments, &given, false, cwd, &own_machine(own)?);
     Ok(settings(Target::Child(child), hex(digest), secrets))
 }
 

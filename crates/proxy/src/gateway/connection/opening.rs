@@ -99,6 +99,10 @@ impl<'a> Opening<'a> {
                 self.shake(era).await
             }
             Target::Remote(target) => self.remote(target, era, known.map(|known| known.carrier)).await,
+            Target::Embedded(target) => {
+                self.begin(Link::Memory(Box::new(target.connect())));
+                self.shake(era).await
+            }
             #[cfg(unix)]
             Target::Attached(target) => {
                 let attached = target.attach().await;

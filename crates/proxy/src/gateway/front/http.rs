@@ -5,6 +5,7 @@ mod answer;
 mod body;
 mod door;
 mod events;
+mod gate;
 mod legacy;
 mod listener;
 mod modern;
@@ -15,6 +16,7 @@ mod stream;
 mod tls;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use toolway_guard::Guard;
@@ -22,6 +24,7 @@ use toolway_secret::Secret;
 
 use crate::gateway::run::GatewayHandle;
 use door::Door;
+pub use gate::{CallGate, Held, Judgement};
 use sessions::Sessions;
 pub use tls::{ServerTls, server_tls};
 
@@ -55,6 +58,11 @@ pub struct HttpFrontConfig {
     pub patience: Duration,
     /// Silence of a client that sends a request, or takes an answer, before its connection is closed.
     pub stall: Duration,
+    /// Who is asked before a tool is called; `None`: nobody.
+    pub gate: Option<Arc<dyn CallGate>>,
+    /// The name in the index of saved results that all sessions share, where they are one client's; `None`: each has its
+    /// own.
+    pub saved_as: Option<String>,
 }
 
 impl Default for HttpFrontConfig {
@@ -72,6 +80,8 @@ impl Default for HttpFrontConfig {
             keep_alive: Duration::from_secs(15),
             patience: Duration::from_secs(10),
             stall: Duration::from_secs(30),
+            gate: None,
+            saved_as: None,
         }
     }
 }
@@ -90,6 +100,7 @@ struct Shared {
     gateway: GatewayHandle,
     guard: Arc<Guard>,
     sessions: Sessions,
+    visits: AtomicU64,
 }
 
 impl HttpFront {
@@ -97,12 +108,21 @@ impl HttpFront {
     pub fn new(config: HttpFrontConfig, gateway: GatewayHandle, guard: Arc<Guard>) -> Self {
         let door = Door::new(&config);
         let sessions = Sessions::new(config.max_sessions, config.session_idle);
-        Self { shared: Arc::new(Shared { config, door, gateway, guard, sessions }) }
+        let visits = AtomicU64::new(0);
+        Self { shared: Arc::new(Shared { config, door, gateway, guard, sessions, visits }) }
+    }
+
+    /// How many requests have come through the door so far.
+    pub fn visits(&self) -> u64 {
+        self.shared.visits.load(Ordering::Relaxed)
     }
 }
 
-/// A name in the index of saved results that no other session has.
-fn session_name() -> String {
+/// The name of a session in the index of saved results: one that no other has, where none is given.
+fn session_name(config: &HttpFrontConfig) -> String {
+    if let Some(name) = &config.saved_as {
+        return name.clone();
+    }
     let mut bytes = [0; 8];
     if getrandom::fill(&mut bytes).is_err() {
         tracing::warn!("the system has no randomness: saved results of different sessions share a name");

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use crate::gateway::config::GatewayConfig;
 use crate::gateway::message::{Message, SessionId};
 use crate::gateway::outlet::Sink;
-use crate::gateway::status::Status;
+use crate::gateway::status::{Status, ToolStatus};
 
 /// What a front says of a session when it opens it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +68,8 @@ pub enum Command {
     Status(oneshot::Sender<Vec<Status>>),
     /// The definition of the tool that clients call so, as they get it.
     Tool(String, oneshot::Sender<Option<bytes::Bytes>>),
+    /// Every tool that can be called.
+    Tools(oneshot::Sender<Vec<ToolStatus>>),
     /// All servers end, and the hub with them.
     Shutdown,
 }

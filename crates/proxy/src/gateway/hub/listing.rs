@@ -20,6 +20,7 @@ use crate::gateway::config::{Expose, GatewayConfig, ServerConfig, Wait};
 use crate::gateway::lists::{ListKind, RawLists};
 use crate::gateway::message::{ClientMessage, Message, SessionId};
 use crate::gateway::naming::Naming;
+use crate::gateway::status::ToolStatus;
 use crate::gateway::translate;
 use crate::gateway::upstream::UpstreamId;
 
@@ -232,6 +233,33 @@ impl Hub {
             return;
         }
         self.send_list(asker, kind);
+    }
+
+    /// Every tool that can be called.
+    pub(super) fn tools(&mut self) -> Vec<ToolStatus> {
+        let lost = self.lists.catalogue.unreachable();
+        let catalogue = &self.lists.catalogue;
+        let mut tools = Vec::new();
+        for (server, own) in catalogue.servers() {
+            let name = self.servers.get(server).map(|server| &*server.name).unwrap_or_default();
+            for (at, definition) in own.definitions(ListKind::Tools).iter().enumerate() {
+                if !lost.contains(&(server, at)) {
+                    tools.push(ToolStatus {
+                        exposed: definition.exposed.clone(),
+                        server: name.to_owned(),
+                        own: definition.own.clone(),
+                        definition: definition.item.clone(),
+                        listed: catalogue.is_listed(&definition.exposed),
+                    });
+                }
+            }
+        }
+        for definition in catalogue.own_tools() {
+            let name = splice::text(definition, &[Step::Key("name")]).unwrap_or_default();
+            let (exposed, own, definition) = (name.clone(), name, definition.clone());
+            tools.push(ToolStatus { exposed, server: String::new(), own, definition, listed: true });
+        }
+        tools
     }
 
     fn await_lists(&mut self, asker: Asker, what: Awaited) {

@@ -206,12 +206,13 @@ impl Hub {
         use crate::gateway::lists::ListKind;
         let state = self.state_of(number);
         let copies = self.copies(number);
-        let protocol = copies.iter().find_map(|copy| {
-            self.instances.get(copy)?.negotiated.as_ref().map(|negotiated| negotiated.version.clone())
-        });
+        let negotiated = copies.iter().find_map(|copy| self.instances.get(copy)?.negotiated.as_ref());
+        let protocol = negotiated.map(|negotiated| negotiated.version.clone());
+        let transport = negotiated.map(|negotiated| negotiated.carrier.name());
         let server = self.servers.get(number).filter(|server| !server.name.is_empty())?;
         let (name, source) = (server.name.to_string(), server.source.clone());
         let changed_tools = server.changed.clone();
+        let settled = server.plan.is_err() || (server.settled && server.recalled);
         let lazy = server.plan.as_ref().is_ok_and(|config| config.lazy);
         let catalogue = self.lists.catalogue().get(number).cloned();
         let count = |kind| catalogue.as_ref().map_or(0, |catalogue| catalogue.definitions(kind).len());
@@ -224,6 +225,8 @@ impl Hub {
             name,
             source,
             state,
+            transport,
+            settled,
             lazy,
             protocol,
             tools: count(ListKind::Tools),

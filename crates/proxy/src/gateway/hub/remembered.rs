@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::work::{Done, Work};
 use super::{Effect, Hub};
 use crate::gateway::catalogue::{CatalogueDisk, Difference, Kept, Pins};
-use crate::gateway::config::ServerConfig;
+use crate::gateway::config::{ServerConfig, Target};
 use crate::gateway::lists::RawLists;
 
 /// What was found on the disk of one server.
@@ -40,7 +40,7 @@ impl Hub {
     /// Looks for what is remembered of a server, before it has said anything.
     pub(super) fn recall(&mut self, number: usize, config: &Arc<ServerConfig>) {
         let Some(server) = self.servers.get_mut(number) else { return };
-        let Some(directory) = self.config.catalogue_dir.clone() else {
+        let Some(directory) = self.config.catalogue_dir.clone().filter(|_| is_remembered(config)) else {
             (server.recalled, server.pins) = (true, Pins::default());
             self.list_once(number, config);
             return;
@@ -81,7 +81,9 @@ impl Hub {
     /// Shows what a server has just listed, notes what is new, and has it remembered.
     pub(super) fn put_live_lists(&mut self, number: usize, config: &ServerConfig, lists: &Arc<RawLists>) {
         self.put_lists(number, config, lists);
-        let Some(directory) = self.config.catalogue_dir.clone() else { return };
+        let Some(directory) = self.config.catalogue_dir.clone().filter(|_| is_remembered(config)) else {
+            return;
+        };
         let digests = self.lists.catalogue().get(number).map(|catalogue| catalogue.digests().clone());
         let copies = self.copies(number);
         let protocol = copies.iter().find_map(|copy| {
@@ -98,4 +100,9 @@ impl Hub {
         let kept = (!lists.private && !lists.pending).then_some(kept);
         self.effects.push(Effect::Work(Work::Keep { directory, digest, kept: Box::new(kept), pins }));
     }
+}
+
+/// Servers inside the process are there as soon as it is.
+fn is_remembered(config: &ServerConfig) -> bool {
+    !matches!(config.target, Target::Embedded(_))
 }

@@ -99,7 +99,7 @@ async fn initialize(shared: &Arc<Shared>, id: Id, message: Message, accepts: Acc
     if !shared.sessions.make_room() {
         return answer::error(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions");
     }
-    let saved_as = super::session_name();
+    let saved_as = super::session_name(&shared.config);
     let Some(client) = shared.gateway.open(SessionOptions { saved_as, passing: false }).await else {
         return answer::error(StatusCode::SERVICE_UNAVAILABLE, "the gateway has ended");
     };

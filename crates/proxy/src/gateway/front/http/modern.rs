@@ -56,7 +56,7 @@ pub(super) async fn post(
         let spoken: Vec<ProtocolVersion> = SUPPORTED.into_iter().filter(|v| v.era() == Era::Modern).collect();
         return answer::message(StatusCode::BAD_REQUEST, refusal.response(id.raw(), &spoken));
     }
-    let saved_as = super::session_name();
+    let saved_as = super::session_name(&shared.config);
     let Some(client) = shared.gateway.open(SessionOptions { saved_as, passing: true }).await else {
         return answer::error(StatusCode::SERVICE_UNAVAILABLE, "the gateway has ended");
     };

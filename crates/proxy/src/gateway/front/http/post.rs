@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
@@ -14,7 +15,7 @@ use toolway_guard::Intake;
 use toolway_transport::http_server::{Accepts, Standing, announced_length, is_json, is_modern};
 
 use super::body::Body;
-use super::{Shared, answer, legacy, modern};
+use super::{Shared, answer, gate, legacy, modern};
 use crate::gateway::front::admit::{Admitted, admit};
 
 /// Answers one HTTP request.
@@ -29,6 +30,7 @@ pub(super) async fn handle(
         return answer::refused(refused);
     }
     standing.admit();
+    shared.visits.fetch_add(1, Ordering::Relaxed);
     match parts.method {
         Method::POST => post(shared, &parts, body).await,
         Method::GET => legacy::get(shared, &parts.headers),
@@ -63,6 +65,13 @@ async fn post(shared: &Arc<Shared>, parts: &Parts, body: Incoming) -> Response<B
         }
     };
     drop(intake);
+    let admitted = match &shared.config.gate {
+        None => admitted,
+        Some(gate) => match gate::ask(gate, admitted).await {
+            Ok(admitted) => admitted,
+            Err(answer) => return answer::message(StatusCode::OK, answer),
+        },
+    };
     match admitted {
         Admitted::Nothing => answer::error(StatusCode::BAD_REQUEST, "the body is empty"),
         Admitted::Refused(answers) => answer::message(StatusCode::BAD_REQUEST, one_or_batch(answers)),

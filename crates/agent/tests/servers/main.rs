@@ -1,0 +1,12 @@
+//! The servers of an agent, as its runs have them: options and files on one side, scripted servers in processes of their
+//! own on the other.
+
+mod change;
+mod front;
+mod http;
+mod options;
+mod sources;
+mod stdio;
+mod support;
+mod trials;
+mod whole;

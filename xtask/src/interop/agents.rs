@@ -1,0 +1,54 @@
+//! A real agent behind the Agent Client Protocol: opencode, with a scripted model, in a network namespace in which there
+//! is nothing but the loopback. It plays the scenario that the native runtime plays, and has to tell the same.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+
+use crate::interop::{DEADLINE, Stage};
+use crate::peers::{NodePeers, Peers};
+use crate::process::{Step, tail};
+
+/// Brings the loopback up by an ioctl, since the tools for it need not be installed, and becomes the program.
+pub(super) const LOOPBACK: &str = "import fcntl, os, socket, struct, sys\n\
+    fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh', b'lo', 0x41))\n\
+    os.execvp(sys.argv[1], sys.argv[1:])";
+
+/// The program, where it is installed.
+pub(crate) fn program(peers: &NodePeers) -> Option<PathBuf> {
+    let names = ["opencode-linux-x64", "opencode-linux-arm64"];
+    names.iter().map(|name| peers.file(&format!("{name}/bin/opencode"))).find(|path| path.is_file())
+}
+
+pub(super) fn is_there(peers: &Peers) -> bool {
+    peers.opencode.as_ref().and_then(program).is_some()
+}
+
+/// Builds the scenario's test, with the network that a build may need, and runs it without any.
+pub(super) fn run(stage: &Stage, name: &str) -> Result<()> {
+    let opencode = stage.peers.opencode.as_ref().and_then(program).context("opencode is not installed")?;
+    let folder = stage.folder(name)?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let test = ["test", "--quiet", "--package", "toolway-agent", "--test", "runtimes"];
+    let build = Step::new(&cargo).args(&test).arg("--no-run").dir(&stage.root);
+    build.output(DEADLINE * 8)?;
+    // The test kit's own programs are built by the tests: they have to be there before the network is gone.
+    let kit = ["build", "--quiet", "--package", "toolway-testkit", "--bins"];
+    Step::new(&cargo).args(&kit).dir(&stage.root).output(DEADLINE * 8)?;
+    let python = crate::workspace::find_program(&["python3"]).context("python3 is not installed")?;
+    let step = Step::new("unshare")
+        .args(&["--user", "--map-root-user", "--net"])
+        .arg(python)
+        .args(&["-c", LOOPBACK])
+        .arg(&cargo)
+        .args(&test)
+        .args(&["--offline", "--", "--include-ignored", "--test-threads", "1"])
+        .dir(&stage.root)
+        .env("TOOLWAY_OPENCODE", &opencode)
+        .env("TMPDIR", &folder);
+    let finished = step.capture(DEADLINE * 3)?;
+    if !finished.success {
+        bail!("{}\n{}", tail(&finished.stdout), tail(&finished.stderr));
+    }
+    Ok(())
+}
