@@ -191,6 +191,22 @@ async fn statement_a44_a_hook_that_denies_reaches_the_model_and_no_server() -> R
     Ok(())
 }
 
+/// A relative folder begins where the agent works, whatever the folder of this process.
+#[tokio::test]
+async fn further_folders_are_within_reach_however_they_are_named() -> Result<()> {
+    let bench = Bench::new()?;
+    bench.write("home/other/note.txt", "the note")?;
+    let model = script(&json!({"replies": [
+        {"calls": [{"name": "read", "arguments": {"path": "../other/note.txt"}}]}, {"text": "done"},
+    ]}))?;
+    let local = LocalOptions { dirs: vec!["../other".into()], auto_review: true, ..LocalOptions::default() };
+    let told = told(bench.options(&model, McpServers::new(), local), "go").await?;
+    let calls = told.calls();
+    let [(true, text)] = calls.as_slice() else { bail!("{calls:?}") };
+    ensure!(text.contains("the note"), "{text}");
+    Ok(())
+}
+
 /// A subagent is a tool, too.
 #[tokio::test]
 async fn hooks_see_tasks_before_and_after() -> Result<()> {
