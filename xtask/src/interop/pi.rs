@@ -9,8 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use crate::interop::agents::LOOPBACK;
-use crate::interop::{DEADLINE, Stage};
+use crate::interop::{DEADLINE, Stage, alone};
 use crate::peers::Peers;
 use crate::process::Step;
 
@@ -32,15 +31,7 @@ pub(super) fn run(stage: &Stage, name: &str) -> Result<()> {
     Step::new(cargo).args(&kit).dir(&stage.root).output(DEADLINE * 8)?;
     let node = stage.peers.node24.as_ref().context("no Node.js 24")?.node.clone();
     let file = prepare(stage, &folder, &node)?;
-    let python = crate::workspace::find_program(&["python3"]).context("python3 is not installed")?;
-    let driver = Step::new("unshare")
-        .args(&["--user", "--map-root-user", "--net"])
-        .arg(python)
-        .args(&["-c", LOOPBACK])
-        .arg(node)
-        .arg(stage.interop("clients/pi.mjs"))
-        .arg(file)
-        .dir(&folder);
+    let driver = alone::step(node)?.arg(stage.interop("clients/pi.mjs")).arg(file).dir(&folder);
     let came = driver.output(DEADLINE)?;
     let came: Value = serde_json::from_str(&came).context("no JSON came of pi")?;
     let problems = [log(&came)?, asked(&folder)?, report(&came), end(&came)].concat();

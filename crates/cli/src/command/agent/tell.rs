@@ -122,7 +122,7 @@ impl Teller {
 
 /// What is said of a server that the model does not have.
 fn not_there(server: &ServerReport) -> Option<String> {
-    if matches!(server.state.as_str(), "connected" | "starting" | "disabled" | "shadowed") {
+    if matches!(server.state.as_str(), "connected" | "starting" | "handed_over" | "disabled" | "shadowed") {
         return None;
     }
     let reason = server.reason.as_deref().map(|reason| format!(": {}", one_line(reason, 400)));
