@@ -257,6 +257,6 @@ fn cancelled() -> RunChange {
 }
 
 fn failed(error: &AgentError) -> RunChange {
-    let error = Some((error.code().to_owned(), error.to_string()));
+    let error = Some((error.code().to_owned(), error.message()));
     RunChange { error, ..RunChange::to(RunStatus::Error) }
 }
