@@ -91,7 +91,7 @@ pub use options::{
     AcpOptions, AgentDefinition, AgentOptions, CloudEnv, CloudOptions, CloudRepo, CloudSend, EngineChoice,
     GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
     Prompt, PromptImage, Retries, SandboxOptions, SendOptions, SendPlace, ServerChange, ServerTimeouts,
-    SubagentServers, TOOL_NAMES, Trust, cloud_servers, offers, offers_mcp,
+    SkillsBy, SubagentServers, TOOL_NAMES, Trust, cloud_servers, offers, offers_mcp,
 };
 pub use person::{AskHost, Person, Question};
 pub use policy::{

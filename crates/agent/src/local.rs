@@ -9,6 +9,7 @@ mod shelf;
 mod task;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,7 +33,9 @@ use crate::error::AgentError;
 use crate::generation::Generations;
 use crate::id::{AgentId, RunId};
 use crate::inline::{InlineDifference, InlineRecord};
-use crate::options::{AgentOptions, ModelChoice, Prompt, SendOptions};
+use crate::options::{
+    AgentDefinition, AgentOptions, ModelChoice, Prompt, SendOptions, ServerChange, offers_mcp,
+};
 use crate::redact::{Redactors, given};
 use crate::run::{Run, RunSource as _};
 use crate::runtime::{Artifact, ReloadReport, Runtime, UsageReport};
@@ -193,6 +196,7 @@ impl Shared {
             notes: task::replaced(&send, &own).into_iter().collect(),
             mode: send.mode.unwrap_or(self.options.mode),
             limits: send.limits.clone().unwrap_or_else(|| self.options.limits.clone()),
+            agents: self.checked_agents(&send),
             cwd: self.options.work_machine().cwd().to_owned(),
             model: model.clone(),
             prompt,
@@ -211,6 +215,13 @@ impl Shared {
         }
         self.tasks.spawn(task.run());
         Ok(Run::new(live))
+    }
+
+    /// Subagents whose servers have to be there: all, where the run has servers at all.
+    fn checked_agents(&self, send: &SendOptions) -> BTreeMap<String, AgentDefinition> {
+        let offered = self.options.local_options().is_none_or(offers_mcp);
+        let has_servers = offered && !matches!(send.mcp_servers, ServerChange::None);
+        if has_servers { self.options.agents.clone() } else { BTreeMap::new() }
     }
 
     async fn begin(

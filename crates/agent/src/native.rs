@@ -47,6 +47,8 @@ pub(crate) struct NativeOptions {
     pub(crate) retries: Retries,
     /// In plan mode, tools of servers are offered only where they say that they only read.
     pub(crate) plan_reads_only: bool,
+    /// Skills are told to subagents alone: its host tells its model of them.
+    pub(crate) skills_by_host: bool,
 }
 
 /// What a reload changes: permissions with their hooks, and what files tell.
@@ -73,6 +75,7 @@ struct NativeSetup {
     system_prompt: Option<String>,
     attempts: u32,
     plan_reads_only: bool,
+    skills_by_host: bool,
 }
 
 impl fmt::Debug for NativeEngine {
@@ -93,6 +96,7 @@ impl NativeEngine {
             agents,
             retries,
             plan_reads_only,
+            skills_by_host,
         } = options;
         let attempts = if retries == Retries::On { turn_loop::ATTEMPTS } else { 1 };
         let registry = ToolRegistry::built_in(&capabilities);
@@ -105,6 +109,7 @@ impl NativeEngine {
             system_prompt,
             attempts,
             plan_reads_only,
+            skills_by_host,
         };
         Self { setup: Arc::new(setup), agents, surroundings: Mutex::new(Arc::new(surroundings)) }
     }

@@ -15,7 +15,7 @@ pub use check::cloud_servers;
 pub use cloud::{CloudEnv, CloudOptions, CloudRepo};
 pub use local::{
     AcpOptions, EngineChoice, GuardOptions, LocalOptions, PermissionOptions, Retries, SandboxOptions,
-    ServerTimeouts, Trust,
+    ServerTimeouts, SkillsBy, Trust,
 };
 pub use machine::Machine;
 pub use tools::{TOOL_NAMES, offers, offers_mcp};

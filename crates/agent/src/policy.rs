@@ -7,6 +7,7 @@ mod decide;
 mod files;
 mod gate;
 mod paths;
+mod pattern;
 mod remember;
 mod rule;
 mod shell;

@@ -186,7 +186,12 @@ class Extension {
 	private lost(reason: string): void {
 		for (const growing of this.growing.values()) growing.fail(reason);
 		this.growing.clear();
+		if (this.running.size === 0) return;
+		// What pi runs for the agent has nobody to go to any more.
 		this.running.clear();
+		if (this.closed) return;
+		this.say(reason, "error");
+		this.ctx?.abort();
 	}
 
 	private told(method: string, params: any): void {

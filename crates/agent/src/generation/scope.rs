@@ -1,10 +1,11 @@
 //! Owns which servers a subagent has: those of its parent that it names, and its own. It knows no subagents.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Generation, Part};
 use crate::compose::Wanted;
+use crate::custom_tools::CUSTOM_SERVER;
 use crate::error::{AgentError, Fault};
 use crate::inline::McpServers;
 use crate::options::{AgentDefinition, SubagentServers};
@@ -21,22 +22,16 @@ impl Generation {
         definition: &AgentDefinition,
     ) -> Result<Arc<Self>, AgentError> {
         let Some(servers) = &definition.mcp_servers else { return Ok(Arc::clone(self)) };
-        let known = self.names();
         let mut faults = Vec::new();
         let (mut named, mut own) = (BTreeSet::new(), McpServers::new());
-        for (at, server) in servers.iter().enumerate() {
+        self.check_names(name, servers, &mut faults);
+        if !faults.is_empty() {
+            return Err(AgentError::Configuration(faults));
+        }
+        for server in servers {
             match server {
-                SubagentServers::Named(server) if known.contains(server) => {
-                    named.insert(server.clone());
-                }
                 SubagentServers::Named(server) => {
-                    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                    faults.push(Fault {
-                        subject: Some(name.to_owned()),
-                        field: format!("agents.{name}.mcpServers.{at}"),
-                        message: format!("there is no server {server:?}; there is {known}"),
-                    });
+                    named.insert(server.clone());
                 }
                 SubagentServers::Inline(servers) => {
                     for (name, server) in servers.iter() {
@@ -44,9 +39,6 @@ impl Generation {
                     }
                 }
             }
-        }
-        if !faults.is_empty() {
-            return Err(AgentError::Configuration(faults));
         }
         for name in own.names() {
             named.remove(name);
@@ -75,6 +67,40 @@ impl Generation {
             maker: Arc::clone(&self.maker),
             composer: self.composer.without_files(),
         }))
+    }
+
+    /// Looks whether every server that subagents name is there, whatever its state.
+    ///
+    /// # Errors
+    /// [`AgentError::Configuration`] with all that are not.
+    pub(crate) fn check_subagents(
+        &self,
+        agents: &BTreeMap<String, AgentDefinition>,
+    ) -> Result<(), AgentError> {
+        let mut faults = Vec::new();
+        for (name, definition) in agents {
+            self.check_names(name, definition.mcp_servers.as_deref().unwrap_or_default(), &mut faults);
+        }
+        if faults.is_empty() { Ok(()) } else { Err(AgentError::Configuration(faults)) }
+    }
+
+    fn check_names(&self, agent: &str, servers: &[SubagentServers], faults: &mut Vec<Fault>) {
+        let known = self.names();
+        // What this run was told to do without is no fault of who names it.
+        let is_aside = |name: &String| self.aside.iter().any(|aside| aside.name == *name);
+        for (at, server) in servers.iter().enumerate() {
+            let SubagentServers::Named(server) = server else { continue };
+            if known.contains(server) || is_aside(server) || server == CUSTOM_SERVER {
+                continue;
+            }
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            faults.push(Fault {
+                subject: Some(agent.to_owned()),
+                field: format!("agents.{agent}.mcpServers.{at}"),
+                message: format!("there is no server {server:?}; there is {known}"),
+            });
+        }
     }
 
     /// The names of all servers within reach, whatever their state.

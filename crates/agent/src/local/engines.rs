@@ -16,7 +16,7 @@ use crate::generation::guard;
 use crate::hooks::Hooks;
 use crate::native::model::RemoteModels;
 use crate::native::{NativeEngine, NativeOptions, Surroundings};
-use crate::options::{AgentOptions, EngineChoice, LocalOptions, Machine, Trust};
+use crate::options::{AgentOptions, EngineChoice, LocalOptions, Machine, SkillsBy, Trust};
 use crate::policy::{Action, Decision, Gate, GateOptions, PermissionMode, PermissionRules};
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::sources::Sources;
@@ -172,7 +172,8 @@ impl Setup {
             system_prompt: self.local.system_prompt.clone(),
             agents: self.options.agents.clone(),
             retries: self.local.agent_retries,
-            plan_reads_only: false,
+            plan_reads_only: self.local.plan_reads_only,
+            skills_by_host: self.local.skills == SkillsBy::Host,
         };
         Ok((Made::Native(Box::new(NativeEngine::new(native, surroundings)), sight), told))
     }

@@ -12,7 +12,7 @@ use super::observe::{self, Observer};
 use super::writer::{Stop, Writer};
 use crate::engine::{BoxFuture, Checkpoint, RunSink, Steer};
 use crate::error::AgentError;
-use crate::event::{Delta, Event, EventKind, RunStatus, ToolCallEvent, ToolCallStatus};
+use crate::event::{Delta, Event, EventKind, RunStatus, ToolCallEvent, ToolCallStatus, Usage};
 use crate::id::{AgentId, RunId};
 use crate::redact::Redactors;
 use crate::run::{
@@ -47,6 +47,8 @@ struct Telling {
     last: u64,
     /// Its terminal status was told.
     is_over: bool,
+    /// The tokens that were told last.
+    usage: Option<Usage>,
 }
 
 /// Who listens to deltas.
@@ -127,7 +129,11 @@ impl Live {
             return 0;
         }
         telling.last += 1;
-        telling.is_over = change.as_ref().is_some_and(|change| change.status.is_terminal());
+        if let EventKind::Usage(usage) = &event.kind {
+            telling.usage = Some(*usage);
+        }
+        let is_end = change.as_ref().is_some_and(|change| change.status.is_terminal());
+        telling.is_over = is_end;
         let offset = telling.last;
         let number = self.writer.add(|writes| {
             writes.events.push(EventRecord { offset, json });
@@ -135,10 +141,20 @@ impl Live {
                 writes.change = change;
             }
         });
-        if !matches!(event.kind, EventKind::Request { .. }) {
+        // How it ended is told once that is kept: what the store does not take did not end so.
+        if !is_end && !matches!(event.kind, EventKind::Request { .. }) {
             self.buffer.push(event);
         }
         number
+    }
+
+    /// The last message of its reader.
+    fn told_end(&self, status: RunStatus, message: Option<String>) {
+        self.buffer.push(Event {
+            agent_id: self.agent.clone(),
+            run_id: self.id.clone(),
+            kind: EventKind::Status { status, message },
+        });
     }
 
     /// It runs.
@@ -154,29 +170,29 @@ impl Live {
         end.result = end.result.map(|text| redactor.kept.owned(text));
         end.error = end.error.map(|(code, text)| (code, redactor.kept.owned(text)));
         end.duration = (OffsetDateTime::now_utc() - self.created_at).try_into().ok();
-        if let Some(usage) = end.usage {
+        // An engine that told them with its last answer told them all.
+        if let Some(usage) = end.usage.filter(|usage| locked(&self.telling).usage != Some(*usage)) {
             self.tell(EventKind::Usage(usage), None);
         }
         let message = end.error.as_ref().map(|(_, message)| message.clone());
         let number = self.tell(EventKind::Status { status: end.status, message }, Some(end.clone()));
-        match self.writer.kept(number).await {
-            Ok(()) => self.state.send_modify(|state| {
+        let stop = self.writer.kept(number).await.err();
+        if let Some(Stop::Over) = stop {
+            self.given_up().await;
+        } else {
+            if let Some(Stop::Lost(error)) = stop {
+                end.status = RunStatus::Error;
+                end.error = Some((error.code().to_owned(), error.message()));
+            }
+            self.told_end(end.status, end.error.as_ref().map(|(_, message)| message.clone()));
+            self.state.send_modify(|state| {
                 state.status = end.status;
                 state.result = end.result;
                 state.error = end.error.map(|(code, message)| RunFault { code, message });
                 state.usage = end.usage;
                 state.cost = end.cost;
                 state.duration = end.duration;
-            }),
-            Err(Stop::Over) => self.given_up().await,
-            Err(Stop::Lost(error)) => self.state.send_modify(|state| {
-                state.status = RunStatus::Error;
-                state.result = end.result;
-                state.error = Some(RunFault { code: error.code().to_owned(), message: error.to_string() });
-                state.usage = end.usage;
-                state.cost = end.cost;
-                state.duration = end.duration;
-            }),
+            });
         }
         self.buffer.close();
         *locked(&self.deltas) = Listener::Gone;
@@ -192,12 +208,7 @@ impl Live {
             Some(record) => (record.status, record.error.map(|(code, message)| RunFault { code, message })),
             None => (RunStatus::Expired, Some(gone())),
         };
-        let message = error.as_ref().map(|error| error.message.clone());
-        self.buffer.push(Event {
-            agent_id: self.agent.clone(),
-            run_id: self.id.clone(),
-            kind: EventKind::Status { status, message },
-        });
+        self.told_end(status, error.as_ref().map(|error| error.message.clone()));
         self.state.send_modify(|state| {
             state.status = status;
             state.error = error;

@@ -1,5 +1,6 @@
 //! Owns the execution of one run: servers, the first message, the engine, its end, whatever ends it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::error::AgentError;
 use crate::event::{EventKind, RunStatus, SystemInit, ToolCallEvent, ToolCallStatus};
 use crate::generation::{Generation, Generations};
 use crate::id::RunId;
-use crate::options::{Limits, Mode, ModelChoice, Prompt, SendOptions, ServerChange};
+use crate::options::{AgentDefinition, Limits, Mode, ModelChoice, Prompt, SendOptions, ServerChange};
 use crate::redact::{Given, Redactors};
 use crate::run::RunSource as _;
 use crate::store::{Claim, Keeper, Page, RunChange};
@@ -31,6 +32,8 @@ pub(super) struct Task {
     pub(super) model: ModelChoice,
     pub(super) mode: Mode,
     pub(super) limits: Limits,
+    /// Subagents whose servers have to be there.
+    pub(super) agents: BTreeMap<String, AgentDefinition>,
     pub(super) cwd: std::path::PathBuf,
     pub(super) steering: Steering,
     /// Said in the first message, beside what is wrong with files.
@@ -77,6 +80,10 @@ impl Task {
                 self.live.tell(EventKind::System(Box::new(self.init(Some(&servers)))), None);
                 return failed(&error);
             }
+        }
+        if let Err(error) = servers.check_subagents(&self.agents) {
+            self.live.tell(EventKind::System(Box::new(self.init(Some(&servers)))), None);
+            return failed(&error);
         }
         let cancel = self.live.cancel.clone();
         let is_ready = tokio::select! {
@@ -251,6 +258,6 @@ fn cancelled() -> RunChange {
 }
 
 fn failed(error: &AgentError) -> RunChange {
-    let error = Some((error.code().to_owned(), error.to_string()));
+    let error = Some((error.code().to_owned(), error.message()));
     RunChange { error, ..RunChange::to(RunStatus::Error) }
 }

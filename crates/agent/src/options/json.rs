@@ -21,7 +21,7 @@ use crate::id::AgentId;
 use crate::inline::{McpServer, McpServers};
 
 /// Members of `local`, for who writes them beside it.
-const OF_LOCAL: [&str; 17] = [
+const OF_LOCAL: [&str; 18] = [
     "cwd",
     "dirs",
     "settingSources",
@@ -36,6 +36,7 @@ const OF_LOCAL: [&str; 17] = [
     "requireServers",
     "serverPatienceMs",
     "searchAbove",
+    "planReadsOnly",
     "customTools",
     "directServers",
     "force",
@@ -267,7 +268,7 @@ fn read_limits(object: &mut Object<'_>) -> Option<Limits> {
     let (reader, node, at) = object.member("limits")?;
     let mut object = reader.object(node, &at)?;
     let limits = Limits {
-        turns: object.number("turns").and_then(|turns| u32::try_from(turns).ok()),
+        turns: object.number("turns").map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
         tokens: object.number("tokens"),
         time: object.number("timeMs").map(Duration::from_millis),
         cost: object.member("costUsd").and_then(|(reader, node, at)| {

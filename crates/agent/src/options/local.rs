@@ -47,6 +47,11 @@ pub struct LocalOptions {
     pub disallowed_tools: Vec<String>,
     /// In place of Toolway's own words to the model.
     pub system_prompt: Option<String>,
+    /// In plan mode the model is offered only those tools of servers that say that they only read. Otherwise it has all
+    /// of them there, and is told to change nothing.
+    pub plan_reads_only: bool,
+    /// Who tells the model of skills.
+    pub skills: SkillsBy,
     /// The size of results.
     pub guard: GuardOptions,
     /// Bounds of time for servers whose definition says nothing of them.
@@ -69,6 +74,16 @@ pub enum Trust {
     Given,
     /// A person has to: `toolway trust`.
     Ask,
+}
+
+/// Who tells a model of skills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SkillsBy {
+    /// The agent: of those that the chosen sources have.
+    #[default]
+    Agent,
+    /// The host of the agent, with its prompts. The agent tells its subagents alone.
+    Host,
 }
 
 /// Where shell commands and stdio servers run.

@@ -5,13 +5,14 @@ mod find;
 mod grep;
 mod matches;
 
+use std::cmp::Ordering as Order;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use ignore::{DirEntry, WalkBuilder, WalkState};
+use ignore::{DirEntry, Match, WalkBuilder, WalkState};
 
 pub(super) use find::Glob;
 pub(super) use grep::Grep;
@@ -31,7 +32,7 @@ struct Walk {
     base: PathBuf,
     hidden: bool,
     ignored: bool,
-    names: Option<Gitignore>,
+    names: Option<Arc<Gitignore>>,
     stop: Arc<AtomicBool>,
     /// Files that may not be seen.
     denied: AtomicUsize,
@@ -53,7 +54,7 @@ impl Walk {
         if !place.real.exists() {
             return Err(ToolOutput::error(format!("There is nothing at {}.", place.shown.display())));
         }
-        let names = (!names.is_empty()).then(|| patterns(&place.real, names)).transpose()?;
+        let names = (!names.is_empty()).then(|| patterns(&place.real, names).map(Arc::new)).transpose()?;
         Ok(Self {
             session: Arc::clone(&context.session),
             base: place.real,
@@ -77,16 +78,16 @@ impl Walk {
     }
 
     /// Calls what `visitor` makes, once for each thread, with every file.
-    fn files<V: FnMut(&DirEntry) + Send>(&self, visitor: impl Fn() -> V) -> Walked {
+    fn files<V: FnMut(DirEntry) + Send>(&self, visitor: impl Fn() -> V) -> Walked {
         let mut builder = WalkBuilder::new(&self.base);
         builder.hidden(!self.hidden).parents(!self.ignored).ignore(!self.ignored);
         builder.git_ignore(!self.ignored).git_exclude(!self.ignored).git_global(false);
         let threads = std::thread::available_parallelism().map_or(2, usize::from);
         builder.threads(threads.min(MOST_THREADS));
-        // What a tool writes for itself is nobody's source.
-        builder.filter_entry(|entry| entry.file_name() != ".git" || entry.depth() == 0);
+        let names = self.names.clone();
+        builder.filter_entry(move |entry| entry.depth() == 0 || is_looked_into(entry, names.as_deref()));
         builder.build_parallel().run(|| {
-            let mut visit = visitor();
+            let (mut visit, mut around) = (visitor(), Around::default());
             Box::new(move |entry| {
                 if self.stopped() {
                     return WalkState::Quit;
@@ -94,8 +95,9 @@ impl Walk {
                 match entry {
                     Err(error) => self.fault(error.to_string()),
                     Ok(entry) => {
-                        if entry.file_type().is_some_and(|kind| kind.is_file()) && self.counts(entry.path()) {
-                            visit(&entry);
+                        let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+                        if is_file && self.counts(entry.path(), &mut around) {
+                            visit(entry);
                         }
                     }
                 }
@@ -105,10 +107,10 @@ impl Walk {
         self.walked()
     }
 
-    fn counts(&self, path: &Path) -> bool {
+    fn counts(&self, path: &Path, around: &mut Around) -> bool {
         if let Some(names) = &self.names
             && path != self.base
-            && !names.matched_path_or_any_parents(path, false).is_ignore()
+            && !around.fits(names, path)
         {
             return false;
         }
@@ -143,6 +145,70 @@ impl Walk {
     fn short(&self, path: &Path) -> String {
         self.session.roots.short(path)
     }
+}
+
+/// Files, and folders that no pattern excludes as a whole.
+fn is_looked_into(entry: &DirEntry, names: Option<&Gitignore>) -> bool {
+    // What a tool writes for itself is nobody's source.
+    if entry.file_name() == ".git" {
+        return false;
+    }
+    let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+    !is_folder || !names.is_some_and(|names| names.matched(entry.path(), true).is_whitelist())
+}
+
+/// What patterns say of the folder of the last file: a walk stays in a folder for a while.
+#[derive(Debug, Default)]
+struct Around {
+    folder: PathBuf,
+    fits: bool,
+}
+
+impl Around {
+    /// Whether a file fits: by itself, or else by the nearest folder above it that a pattern speaks of.
+    fn fits(&mut self, names: &Gitignore, path: &Path) -> bool {
+        match names.matched(path, false) {
+            Match::Ignore(_) => return true,
+            Match::Whitelist(_) => return false,
+            Match::None => {}
+        }
+        let Some(folder) = path.parent() else { return false };
+        if self.folder != folder {
+            folder.clone_into(&mut self.folder);
+            self.fits = names.matched_path_or_any_parents(folder, true).is_ignore();
+        }
+        self.fits
+    }
+}
+
+/// What one thread gathers: given to all when it ends.
+struct Gathering<'a, T> {
+    all: &'a Mutex<Vec<T>>,
+    own: Vec<T>,
+}
+
+impl<'a, T> Gathering<'a, T> {
+    fn into(all: &'a Mutex<Vec<T>>) -> Self {
+        Self { all, own: Vec::new() }
+    }
+
+    fn push(&mut self, found: T) {
+        self.own.push(found);
+    }
+}
+
+impl<T> Drop for Gathering<'_, T> {
+    fn drop(&mut self) {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.own);
+    }
+}
+
+/// The order of paths, folder by folder. The same as that of [`Path`], which takes every path apart to compare it.
+fn by_path(one: &Path, other: &Path) -> Order {
+    let rank = |byte: &u8| if std::path::is_separator(char::from(*byte)) { 0 } else { *byte };
+    let (one, other) = (one.as_os_str().as_encoded_bytes(), other.as_os_str().as_encoded_bytes());
+    let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    one.get(same).map(rank).cmp(&other.get(same).map(rank))
 }
 
 /// Patterns for names, in the form of ignore files: without a slash they count in every folder.

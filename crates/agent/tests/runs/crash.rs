@@ -165,11 +165,11 @@ async fn force_gives_up_a_run_that_is_alive_here_and_elsewhere() -> Result<()> {
     let state = soon(first.wait()).await??;
     assert_eq!(state.status, RunStatus::Expired);
     assert_eq!(state.error.context("why")?.code, "force_send");
-    let mut last = None;
+    let mut told = Vec::new();
     while let Some(event) = soon(stream.next()).await? {
-        last = Some(event?);
+        told.push(event?);
     }
-    assert_eq!(names(last.as_slice()), ["Expired"]);
+    assert_eq!(ends(&told), ["Expired"], "one end, and it is the one that counts");
     // Another handle takes over from this one, which learns of it when it next writes or ends.
     let other = Agent::resume_on(agent.id(), options, Scripted::echo()).await?;
     let third = other.send("three", force()).await?;
@@ -241,13 +241,57 @@ async fn a_store_that_is_lost_in_the_middle_ends_the_run() -> Result<()> {
     });
     let agent = Agent::create_on(options, engine)?;
     let run = agent.send("go", SendOptions::default()).await?;
+    let mut stream = run.stream()?;
     let state = soon(run.wait()).await??;
     assert_eq!(state.status, RunStatus::Error);
     let error = state.error.context("why")?;
     assert_eq!(error.code, "store_error");
     assert!(error.message.contains("run_events.ndjson is damaged"), "{}", error.message);
+    let mut told = Vec::new();
+    while let Some(event) = soon(stream.next()).await? {
+        told.push(event?);
+    }
+    assert_eq!(ends(&told), ["Error"]);
     soon(agent.dispose()).await?;
     Ok(())
+}
+
+/// A store that takes everything but the end of a run.
+#[tokio::test]
+async fn what_the_store_does_not_take_is_told_to_nobody_as_the_end() -> Result<()> {
+    let bench = Bench::new()?;
+    let dir = bench.path().join("jsonl");
+    let options = bench.options_in(StoreChoice::Jsonl(dir.clone()));
+    let engine = Scripted::new(move |_, sink| {
+        let dir = dir.clone();
+        async move {
+            sink.event(call("a", "{}", None)?).await?;
+            std::fs::write(dir.join("run_events.ndjson"), "not a store any more\n")
+                .map_err(|error| AgentError::Runtime { message: error.to_string() })?;
+            Ok(done("all went well"))
+        }
+    });
+    let agent = Agent::create_on(options, engine)?;
+    let run = agent.send("go", SendOptions::default()).await?;
+    let mut stream = run.stream()?;
+    let mut told = Vec::new();
+    while let Some(event) = soon(stream.next()).await? {
+        told.push(event?);
+    }
+    assert_eq!(ends(&told), ["Error"], "a run that is not kept has not finished");
+    let state = soon(run.wait()).await??;
+    assert_eq!(state.status, RunStatus::Error);
+    assert_eq!(state.result.as_deref(), Some("all went well"), "what was said is not lost");
+    soon(agent.dispose()).await?;
+    Ok(())
+}
+
+/// The terminal statuses among these.
+fn ends(events: &[Event]) -> Vec<String> {
+    let is_end =
+        |event: &&Event| matches!(event.kind, EventKind::Status { status, .. } if status.is_terminal());
+    let ends: Vec<Event> = events.iter().filter(is_end).cloned().collect();
+    names(&ends)
 }
 
 #[test]

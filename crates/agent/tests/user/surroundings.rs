@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 use toolway_agent::{
     Agent, AgentDefinition, CustomOutput, CustomTool, LocalOptions, McpServers, PermissionOptions, RunStatus,
-    SendOptions, SubagentServers,
+    SendOptions, ServerChange, SubagentServers,
 };
 use toolway_config::SettingSource;
 
@@ -108,6 +108,44 @@ async fn statement_a43_a_subagent_uses_what_it_names_and_its_own_servers_end_wit
         inner.tools()
     );
     ensure!(inner.results().iter().any(|text| text.contains("c ran")), "{:?}", inner.results());
+    soon(agent.dispose()).await?;
+    bench.leaks().check(DEADLINE)
+}
+
+/// Where files may bring servers, names are looked at when these were read: before the model is asked anything.
+#[tokio::test]
+async fn statement_a43_a_server_that_no_file_brings_either_is_an_error_of_the_run() -> Result<()> {
+    let bench = Bench::new()?;
+    let model = script(&json!({"rules": [], "otherwise": {"text": "done"}}))?;
+    let entry = bench.entry("on tools/call/echo -> text it ran")?;
+    bench.write("home/project/.cursor/mcp.json", &json!({"mcpServers": {"there": entry}}).to_string())?;
+    let given = |server: &str| {
+        let definition = AgentDefinition {
+            description: "d".to_owned(),
+            prompt: "p".to_owned(),
+            mcp_servers: Some(vec![SubagentServers::Named(server.to_owned())]),
+            ..AgentDefinition::default()
+        };
+        let mut options = bench.options(&model, McpServers::new(), project());
+        options.agents = BTreeMap::from([("helper".to_owned(), definition)]);
+        options
+    };
+    let agent = Agent::create(given("nowhere"))?;
+    let run = agent.send("go", SendOptions::default()).await?;
+    let told = ended(&run).await?;
+    let error = told.state.error.clone().context("no error")?;
+    ensure!(error.code == "validation_error", "{error}");
+    ensure!(error.message.contains("nowhere") && error.message.contains("there is there"), "{error}");
+    ensure!(told.init()?.mcp_servers.iter().any(|server| server.name == "there"), "{:?}", told.init()?);
+    ensure!(model.requests().is_empty(), "the model was asked");
+    // A run without servers has no use for any.
+    let none = SendOptions { mcp_servers: ServerChange::None, ..SendOptions::default() };
+    let run = agent.send("go", none).await?;
+    ensure!(ended(&run).await?.state.status == RunStatus::Finished);
+    soon(agent.dispose()).await?;
+    let agent = Agent::create(given("there"))?;
+    let run = agent.send("go", SendOptions::default()).await?;
+    ensure!(ended(&run).await?.state.status == RunStatus::Finished);
     soon(agent.dispose()).await?;
     bench.leaks().check(DEADLINE)
 }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
-use toolway_agent::{AgentOptions, ContextSources, EngineChoice, LocalPort, Run, Sources};
+use toolway_agent::{AgentOptions, ContextSources, EngineChoice, LocalPort, Place, Run, SkillsBy, Sources};
 use toolway_bridge::{
     AgentMode, Coordinator, HostMode, HostTools, Message, NoticeLevel, Profile, Session, SessionOptions,
     Settings, SkillList, ToolConditions, Warning, is_tool_active, settings_path, skill_tool,
@@ -126,7 +126,7 @@ async fn talk(args: ChatArgs, own: &Environment, terminal: Terminal) -> Result<E
     let model = options.model.as_ref().map(|model| model.id.clone()).unwrap_or_default();
     let last_run = Arc::new(Mutex::new(None));
     let seen = Arc::clone(&last_run);
-    let port = LocalPort::new(options).with_observer(move |run| {
+    let port = LocalPort::new(with_own_skills(options)).with_observer(move |run| {
         *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.clone());
     });
     let coordinator = Coordinator::new(port);
@@ -173,6 +173,14 @@ async fn talk(args: ChatArgs, own: &Environment, terminal: Terminal) -> Result<E
     let exit = chat.talk().await;
     coordinator.shutdown("the chat ended").await;
     Ok(exit)
+}
+
+/// The chat tells of skills with its prompts: an agent that read them itself would have each of them twice.
+fn with_own_skills(mut options: AgentOptions) -> AgentOptions {
+    if let Place::Local(local) = &mut options.place {
+        local.skills = SkillsBy::Host;
+    }
+    options
 }
 
 /// The folder, and whose files are read.

@@ -38,7 +38,9 @@ pub(super) fn absent(servers: &Arc<Generation>) -> Resolve {
 /// The words before the conversation.
 pub(super) async fn system(work: &Work) -> String {
     let context = &work.surroundings.context;
-    let skills = SkillList::load(context.skills.clone()).await;
+    let told_by_host = work.setup.skills_by_host && !work.is_subagent;
+    let skills = if told_by_host { Vec::new() } else { context.skills.clone() };
+    let skills = SkillList::load(skills).await;
     let roots: Vec<PathBuf> =
         work.facts.roots.iter().filter(|root| **root != work.facts.cwd).cloned().collect();
     let words = Words {

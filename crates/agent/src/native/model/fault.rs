@@ -93,6 +93,18 @@ pub(super) fn of_flood(target: &Target, most: usize) -> Failure {
     Failure::lasting(AgentError::Model { message })
 }
 
+/// Of a stream whose event grows and grows.
+pub(super) fn of_endless(target: &Target) -> Failure {
+    let message = format!("{} sends one event of its answer without an end", name(target));
+    Failure::lasting(AgentError::Model { message })
+}
+
+/// Of a stream whose event comes in drops.
+pub(super) fn of_late(target: &Target) -> Failure {
+    let message = format!("{} did not send a whole event of its answer in time", name(target));
+    Failure::passing(AgentError::Network { message })
+}
+
 fn of_status(target: &Target, status: u16, body: &str, headers: &HeaderMap) -> Failure {
     let told = cleaned(target, &body_message(body));
     let whom = name(target);

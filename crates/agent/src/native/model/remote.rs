@@ -33,8 +33,10 @@ pub(crate) struct Patience {
     pub(crate) first_delay: Duration,
     /// The longest wait. A service that wants a longer one gets no further request.
     pub(crate) longest_delay: Duration,
-    /// How long a service may be silent.
+    /// How long a service may be silent. For twice as long it may send what is no whole event.
     pub(crate) silence: Duration,
+    /// How long one event may take to be put together, the waiting for it aside.
+    pub(crate) reading: Duration,
 }
 
 impl Default for Patience {
@@ -44,6 +46,7 @@ impl Default for Patience {
             first_delay: Duration::from_millis(500),
             longest_delay: Duration::from_mins(1),
             silence: Duration::from_mins(5),
+            reading: Duration::from_secs(10),
         }
     }
 }

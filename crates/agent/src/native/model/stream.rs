@@ -5,16 +5,19 @@ use std::collections::VecDeque;
 use std::future::{Future as _, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_core::Stream as _;
-use genai::chat::{ChatFrameSink, ChatOptions, ChatRequest, ChatStream, FrameCtx, RawFrameRef};
-use tokio::time::Instant;
+use genai::chat::{
+    ChatFrameSink, ChatOptions, ChatRequest, ChatStream, ChatStreamEvent, FrameCtx, RawFrameRef,
+};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::Dispatch;
 
-use super::fault::{Failure, of_cut, of_flood, of_library, of_read};
-use super::remote::Remote;
+use super::fault::{Failure, of_cut, of_endless, of_flood, of_late, of_library, of_read};
+use super::remote::{Patience, Remote};
 use super::request::tag;
 use super::wire::{Events, Reader, reader};
 use super::{ModelEvent, ModelStream};
@@ -36,6 +39,20 @@ pub(super) struct RemoteStream {
     attempt: u32,
     /// Something of the answer was told.
     told: bool,
+    /// When an event was whole last.
+    heard: Instant,
+    /// What reading took since then: the library puts an event that does not end together anew with every piece of it.
+    spent: Duration,
+}
+
+/// What came of waiting for an event.
+enum Heard {
+    /// What the library made of it; `None` at the end.
+    Item(Option<Result<ChatStreamEvent, genai::Error>>),
+    /// It is so large that putting it together takes all of the time.
+    Endless,
+    /// It did not become whole.
+    Late,
 }
 
 enum State {
@@ -59,12 +76,18 @@ struct Frames(Mutex<Inbox>);
 struct Inbox {
     waiting: VecDeque<String>,
     bytes: usize,
+    /// How many came, those that say nothing too.
+    count: u64,
 }
 
 impl Frames {
     fn take(&self) -> (VecDeque<String>, usize) {
         let mut inbox = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (std::mem::take(&mut inbox.waiting), inbox.bytes)
+    }
+
+    fn count(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).count
     }
 
     fn clear(&self) {
@@ -78,6 +101,7 @@ struct Sink(Arc<Frames>);
 impl ChatFrameSink for Sink {
     fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
         let mut inbox = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inbox.count += 1;
         inbox.bytes = inbox.bytes.saturating_add(frame.data.len());
         if inbox.bytes <= MOST && !frame.data.is_empty() {
             inbox.waiting.push_back(frame.data.to_owned());
@@ -95,7 +119,19 @@ impl RemoteStream {
         let frames = Arc::new(Frames::default());
         let options = options.with_raw_frame_sink(Sink(Arc::clone(&frames)));
         let (state, out) = (State::Ready, Events::new());
-        Self { remote, request, options, cancel, frames, state, out, attempt: 0, told: false }
+        Self {
+            remote,
+            request,
+            options,
+            cancel,
+            frames,
+            state,
+            out,
+            attempt: 0,
+            told: false,
+            heard: Instant::now(),
+            spent: Duration::ZERO,
+        }
     }
 
     async fn step(&mut self) -> Option<Result<ModelEvent, AgentError>> {
@@ -141,15 +177,50 @@ impl RemoteStream {
         let wire = self.remote.target.service.wire;
         let reader = reader(wire, tag(&self.remote.target));
         self.state = State::Open { stream: Box::new(stream), reader, begun: false };
+        (self.heard, self.spent) = (Instant::now(), Duration::ZERO);
         Ok(())
     }
 
+    /// Waits for the next event. The library bounds neither how long nor how large one becomes.
+    async fn hear(&mut self) -> Heard {
+        let State::Open { stream, .. } = &mut self.state else { return Heard::Item(None) };
+        let Patience { silence, reading, .. } = self.remote.patience();
+        let (frames, heard, spent) = (&self.frames, &mut self.heard, &mut self.spent);
+        loop {
+            let count = frames.count();
+            let until = *heard + silence * 2;
+            let polled = poll_fn(|context| {
+                let begun = Instant::now();
+                let polled = quietly(|| Pin::new(&mut **stream).poll_next(context));
+                *spent += begun.elapsed();
+                match polled {
+                    Poll::Ready(item) => Poll::Ready(Some(Heard::Item(item))),
+                    // A service that is silent on purpose sends events that say nothing.
+                    Poll::Pending if frames.count() != count => Poll::Ready(None),
+                    Poll::Pending if *spent > reading => Poll::Ready(Some(Heard::Endless)),
+                    Poll::Pending => Poll::Pending,
+                }
+            });
+            let polled = timeout_at(until, polled).await.unwrap_or(Some(Heard::Late));
+            if frames.count() != count {
+                (*heard, *spent) = (Instant::now(), Duration::ZERO);
+            }
+            if let Some(heard) = polled {
+                return heard;
+            }
+        }
+    }
+
     async fn read(&mut self) -> Result<(), Failure> {
-        let State::Open { stream, reader, begun } = &mut self.state else {
+        let item = match self.hear().await {
+            Heard::Item(item) => item,
+            Heard::Endless => return Err(of_endless(&self.remote.target)),
+            Heard::Late => return Err(of_late(&self.remote.target)),
+        };
+        let State::Open { reader, begun, .. } = &mut self.state else {
             return Ok(());
         };
         let target = &self.remote.target;
-        let item = poll_fn(|context| quietly(|| Pin::new(&mut **stream).poll_next(context))).await;
         let (frames, bytes) = self.frames.take();
         if bytes > MOST {
             return Err(of_flood(target, MOST));

@@ -28,6 +28,7 @@ fn patience() -> Patience {
         first_delay: Duration::from_millis(4),
         longest_delay: Duration::from_secs(2),
         silence: Duration::from_secs(20),
+        reading: Duration::from_secs(20),
     }
 }
 

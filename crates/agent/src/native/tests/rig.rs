@@ -196,6 +196,7 @@ pub(super) struct Setup {
     pub(super) deny: Vec<String>,
     pub(super) context: ContextSources,
     pub(super) plan_reads_only: bool,
+    pub(super) skills_by_host: bool,
 }
 
 impl Rig {
@@ -243,6 +244,7 @@ impl Rig {
                 agents: setup.agents,
                 retries: Retries::On,
                 plan_reads_only: setup.plan_reads_only,
+                skills_by_host: setup.skills_by_host,
             },
             Surroundings { gate, context: setup.context },
         );

@@ -105,3 +105,25 @@ async fn a_cancellation_reaches_a_subagent() {
     assert_eq!(run.await.unwrap().unwrap().stop, crate::engine::TurnStop::Cancelled);
     assert!(rig.lines().contains("error t"));
 }
+
+#[tokio::test]
+async fn a_host_that_tells_of_skills_tells_its_model_and_subagents_read_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("SKILL.md");
+    std::fs::write(&file, "---\nname: tidy\ndescription: how to tidy up\n---\nTidy.\n").unwrap();
+    let skill = toolway_bridge::Skill {
+        name: "tidy".into(),
+        description: "how to tidy up".into(),
+        file_path: file.display().to_string(),
+        base_dir: dir.path().display().to_string(),
+        disable_model_invocation: false,
+    };
+    for (skills_by_host, told) in [(false, true), (true, false)] {
+        let mut setup = Setup { skills_by_host, ..setup(None) };
+        setup.context.skills.push(skill.clone());
+        let mut rig = Rig::with(setup, vec![task("look"), says("yes"), says("done")]);
+        rig.run("ask it").await.unwrap();
+        assert_eq!(rig.asked(0).system.contains("how to tidy up"), told);
+        assert!(rig.asked(1).system.contains("how to tidy up"), "{}", rig.asked(1).system);
+    }
+}

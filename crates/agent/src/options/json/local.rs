@@ -95,7 +95,9 @@ pub(super) fn read(reader: &mut Reader, node: &Node, at: &str, local: &mut Local
     read_sizes(&mut object, local);
     local.require_servers = object.flag("requireServers").unwrap_or(false);
     local.server_patience = object.number("serverPatienceMs").map(Duration::from_millis);
-    local.search_above = object.number("searchAbove").and_then(|above| usize::try_from(above).ok());
+    local.search_above =
+        object.number("searchAbove").map(|above| usize::try_from(above).unwrap_or(usize::MAX));
+    local.plan_reads_only = object.flag("planReadsOnly").unwrap_or(false);
     if let Some((reader, node, at)) = object.member("store") {
         local.store = read_store(reader, node, &at);
     }

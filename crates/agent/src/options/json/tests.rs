@@ -24,7 +24,7 @@ fn everything_has_its_place() {
         "local": {"dirs": ["."], "settingSources": ["project", "user"], "trust": "ask",
             "sandboxOptions": {"enabled": true}, "autoReview": true, "permissions": {"allow": ["Read(*)"]},
             "enableAgentRetries": false, "guard": {"maxResponseChars": 2000}, "timeouts": {"callMs": 5},
-            "requireServers": true, "serverPatienceMs": 10, "searchAbove": 3, "store": "memory"}
+            "requireServers": true, "serverPatienceMs": 10, "searchAbove": 3, "planReadsOnly": true, "store": "memory"}
     }"#;
     let options = AgentOptions::from_json(text, machine()).unwrap();
     assert!(!format!("{options:?}").contains("s3cr3t"), "{options:?}");
@@ -35,7 +35,7 @@ fn everything_has_its_place() {
     let Place::Local(local) = options.place else { panic!() };
     assert_eq!((local.setting_sources.len(), local.guard.preview_chars), (2, 800));
     assert_eq!(local.tools.as_deref().map(<[String]>::len), Some(3));
-    assert!(local.sandbox.enabled && local.auto_review && local.require_servers);
+    assert!(local.sandbox.enabled && local.auto_review && local.require_servers && local.plan_reads_only);
     assert_eq!(local.timeouts.call, Some(Duration::from_millis(5)));
 }
 

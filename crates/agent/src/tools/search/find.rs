@@ -1,4 +1,4 @@
-//! Owns the tool `glob`: files by the pattern of their path, the newest first.
+//! Owns the tool `glob`: files by the pattern of their path, the newest first where there are not too many.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use super::{Walk, search};
+use super::{Gathering, Walk, by_path, search};
 use crate::engine::BoxFuture;
 use crate::policy::Action;
 use crate::tools::arguments::fault;
@@ -16,6 +16,8 @@ const ARGUMENTS: [&str; 5] = ["pattern", "path", "limit", "hidden", "noIgnore"];
 /// Files that are shown where no number is named.
 const LIMIT: u64 = 200;
 const MOST: u64 = 1000;
+/// Of more files it is not looked when each was changed: that takes as long as to find them.
+const LOOKED_AT: usize = 2000;
 
 /// `glob`.
 #[derive(Debug)]
@@ -31,8 +33,8 @@ impl Tool for Glob {
     }
 
     fn description(&self) -> String {
-        "Finds files by a pattern: `*.rs` in every folder, `src/**/*.ts`, `{a,b}*`. The files changed last come first. \
-         Hidden and ignored files are left out unless hidden or noIgnore is set."
+        "Finds files by a pattern: `*.rs` in every folder, `src/**/*.ts`, `{a,b}*`. The files changed last come first; of \
+         more than 2000 files, those first by path. Hidden and ignored files are left out unless hidden or noIgnore is set."
             .to_owned()
     }
 
@@ -107,33 +109,48 @@ async fn run(context: &ToolContext, args: &Arguments) -> Result<ToolOutput, Tool
     let walk = Arc::new(Walk::read(context, &args, std::slice::from_ref(&pattern))?);
     let shown = Arc::clone(&walk);
     let work = move |walk: &Walk| {
-        let found: Mutex<Vec<(SystemTime, PathBuf)>> = Mutex::default();
+        let found: Mutex<Vec<PathBuf>> = Mutex::default();
         let walked = walk.files(|| {
-            |entry: &ignore::DirEntry| {
-                let changed = entry.metadata().ok().and_then(|about| about.modified().ok());
-                let file = (changed.unwrap_or(SystemTime::UNIX_EPOCH), entry.path().to_owned());
-                found.lock().unwrap_or_else(PoisonError::into_inner).push(file);
-            }
+            let mut found = Gathering::into(&found);
+            move |entry: ignore::DirEntry| found.push(entry.into_path())
         });
-        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        found.sort_unstable_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
-        (found, walked)
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let total = found.len();
+        (first(found, limit), total, walked)
     };
-    let ((found, walked), cut) = search(context, walk, work).await?;
+    let ((found, total, walked), cut) = search(context, walk, work).await?;
     let mut notes = walked.notes;
     if cut {
         notes.insert(0, "the search took too long and is not complete: name a folder".to_owned());
     }
-    if found.len() > limit {
-        notes.insert(0, format!("the {limit} files changed last of {} are shown", found.len()));
+    if total > LOOKED_AT {
+        let many = format!("the first {} of {total} files by path are shown", found.len());
+        notes.insert(0, format!("{many}: name a folder or a narrower pattern to see those changed last"));
+    } else if total > limit {
+        notes.insert(0, format!("the {limit} files changed last of {total} are shown"));
     }
-    let total = found.len();
-    let lines: Vec<String> = found.iter().take(limit).map(|(_, path)| shown.short(path)).collect();
+    let lines: Vec<String> = found.iter().map(|path| shown.short(path)).collect();
     let mut text = if lines.is_empty() { format!("No file fits {pattern}.") } else { lines.join("\n") };
     if !notes.is_empty() {
         text = format!("{text}\n[{}]", notes.join("; "));
     }
     Ok(ToolOutput::text(text).with_details(&json!({"files": total, "shown": lines.len()})))
+}
+
+/// Those that are shown, in their order.
+fn first(mut found: Vec<PathBuf>, limit: usize) -> Vec<PathBuf> {
+    if found.len() > LOOKED_AT {
+        // All but the first are in no order.
+        found.select_nth_unstable_by(limit, |one, other| by_path(one, other));
+        found.truncate(limit);
+        found.sort_unstable_by(|one, other| by_path(one, other));
+        return found;
+    }
+    let changed = |path: &PathBuf| path.symlink_metadata().and_then(|about| about.modified());
+    let dated = |path: PathBuf| (changed(&path).unwrap_or(SystemTime::UNIX_EPOCH), path);
+    let mut dated: Vec<(SystemTime, PathBuf)> = found.into_iter().map(dated).collect();
+    dated.sort_unstable_by(|one, other| other.0.cmp(&one.0).then_with(|| by_path(&one.1, &other.1)));
+    dated.into_iter().take(limit).map(|(_, path)| path).collect()
 }
 
 #[cfg(test)]

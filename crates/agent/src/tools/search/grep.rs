@@ -10,7 +10,7 @@ use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use serde_json::{Value, json};
 
 use super::matches::{FileMatches, Taking};
-use super::{Walk, search};
+use super::{Gathering, Walk, by_path, search};
 use crate::engine::BoxFuture;
 use crate::policy::Action;
 use crate::tools::arguments::fault;
@@ -176,10 +176,11 @@ async fn run(context: &ToolContext, args: &Arguments) -> Result<ToolOutput, Tool
         let files: Mutex<Vec<FileMatches>> = Mutex::default();
         let total = AtomicUsize::new(0);
         let walked = walk.files(|| {
-            let (want, files, total) = (&asked, &files, &total);
+            let (want, total) = (&asked, &total);
+            let mut files = Gathering::into(&files);
             let mut searcher = want.searcher();
             let matcher = want.matcher.clone();
-            move |entry: &ignore::DirEntry| {
+            move |entry: ignore::DirEntry| {
                 let keep = if want.mode == "content" { want.limit } else { 0 };
                 let mut taking = Taking::new(keep, want.mode == "files");
                 if let Err(error) = searcher.search_path(&matcher, entry.path(), &mut taking) {
@@ -189,12 +190,12 @@ async fn run(context: &ToolContext, args: &Arguments) -> Result<ToolOutput, Tool
                     if total.fetch_add(found.finds, Ordering::Relaxed) > ENOUGH {
                         walk.stop();
                     }
-                    files.lock().unwrap_or_else(PoisonError::into_inner).push(found);
+                    files.push(found);
                 }
             }
         });
         let mut files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
-        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        files.sort_unstable_by(|one, other| by_path(&one.path, &other.path));
         (files, walked, total.into_inner() > ENOUGH)
     };
     let ((files, walked, enough), cut) = search(context, walk, work).await?;

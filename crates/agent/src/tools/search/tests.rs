@@ -174,6 +174,62 @@ async fn files_are_found_newest_first() {
     assert!(output.is_error && output.text.starts_with("There is nothing at"), "{}", output.text);
 }
 
+#[test]
+fn paths_are_ordered_as_their_folders_are() {
+    let mut paths: Vec<PathBuf> =
+        ["/w/src-x/a", "/w/src/b", "/w/src.rs", "/w/src", "/w/b", "/w/src/a/z", "/w/srcs", "/w/src/a.rs"]
+            .map(PathBuf::from)
+            .to_vec();
+    let mut others = paths.clone();
+    paths.sort_by(|one, other| by_path(one, other));
+    others.sort();
+    assert_eq!(paths, others);
+}
+
+#[tokio::test]
+async fn a_pattern_of_a_folder_counts_for_all_below_it_and_the_nearest_one_wins() {
+    let folder = Folder::new(&[
+        ("deep/a/one.rs", "hit\n"),
+        ("deep/a/b/two.rs", "hit\n"),
+        ("deep/a/b/keep.md", "hit\n"),
+        ("deep/c/three.rs", "hit\n"),
+        ("four.rs", "hit\n"),
+    ]);
+    let files = async |globs: Value| {
+        folder.grep(json!({"pattern": "hit", "outputMode": "files", "glob": globs})).await.text
+    };
+    assert_eq!(files(json!(["deep/a/"])).await, "deep/a/b/keep.md\ndeep/a/b/two.rs\ndeep/a/one.rs");
+    assert_eq!(files(json!(["deep/", "!b/"])).await, "deep/a/one.rs\ndeep/c/three.rs");
+    // What is excluded as a whole is not looked into.
+    assert_eq!(files(json!(["deep/", "!b/", "keep.md"])).await, "deep/a/one.rs\ndeep/c/three.rs");
+    assert_eq!(files(json!(["!deep/"])).await, "four.rs");
+    assert_eq!(files(json!(["!deep"])).await, "four.rs");
+    assert_eq!(files(json!(["*.rs", "!a"])).await, "deep/c/three.rs\nfour.rs");
+}
+
+/// The answer is the same whichever thread found what.
+#[tokio::test]
+async fn of_very_many_files_the_first_by_path_are_shown() {
+    let folder = Folder::new(&[]);
+    let work = folder.folder.path().join("work");
+    for dir in 0..21 {
+        let dir = work.join(format!("d{dir:02}"));
+        std::fs::create_dir(&dir).unwrap();
+        for file in 0..100 {
+            std::fs::write(dir.join(format!("f{file:02}.txt")), "").unwrap();
+        }
+    }
+    let output = folder.glob(json!({"pattern": "*.txt", "limit": 101})).await;
+    let lines: Vec<&str> = output.text.lines().collect();
+    assert_eq!(lines.len(), 102, "{}", output.text);
+    assert_eq!((lines[0], lines[99], lines[100]), ("d00/f00.txt", "d00/f99.txt", "d01/f00.txt"));
+    assert!(lines[101].starts_with("[the first 101 of 2100 files by path are shown"), "{}", lines[101]);
+    assert_eq!(output.details.unwrap().tree().get("files").unwrap(), 2100);
+    // The newest are still found where somebody asks for fewer.
+    let output = folder.glob(json!({"pattern": "*.txt", "path": "d20", "limit": 1})).await;
+    assert!(output.text.ends_with("[the 1 files changed last of 100 are shown]"), "{}", output.text);
+}
+
 #[tokio::test]
 async fn a_cancelled_search_ends() {
     let folder = Folder::new(FILES);

@@ -223,6 +223,65 @@ async fn a_page_that_is_no_stream_is_no_answer() {
     }
 }
 
+/// A service that begins an event, and then sends what `rest` makes, for ever.
+async fn unending(rest: impl Fn() -> (Duration, Vec<u8>)) -> String {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut serving = tokio::task::JoinSet::new();
+    let (pause, piece) = rest();
+    serving.spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = vec![0; 64 * 1024];
+        assert!(stream.read(&mut request).await.unwrap() > 0);
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\ndata: {\"x\":\"";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        while stream.write_all(&piece).await.is_ok() {
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+        }
+    });
+    // It ends with the runtime of the test.
+    serving.detach_all();
+    format!("http://{address}")
+}
+
+fn at(root: &str, id: &str, patience: Patience) -> Arc<dyn Model> {
+    let access = ServiceAccess {
+        api_key: Some(Secret::new(KEY)),
+        base_url: Some(root.to_owned()),
+        ..ServiceAccess::default()
+    };
+    RemoteModels::new(access, patience).open(&choice(id, &Value::Null)).unwrap()
+}
+
+#[tokio::test]
+async fn an_event_that_grows_without_an_end_is_given_up() {
+    for id in ALL {
+        let root = unending(|| (Duration::ZERO, vec![b'a'; 256 * 1024])).await;
+        let patience = Patience { reading: Duration::from_millis(200), ..patience() };
+        let said = timeout(Duration::from_mins(1), ask(&at(&root, id, patience), &hello())).await.unwrap();
+        let text = told(said.error());
+        assert!(
+            matches!(said.error(), AgentError::Model { .. }) && text.contains("without an end"),
+            "{id}: {text}"
+        );
+        assert!(said.retries.is_empty(), "{id}: it would be the same again");
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_comes_in_drops_is_given_up_in_time() {
+    let root = unending(|| (Duration::from_millis(5), vec![b'a'])).await;
+    let patience = Patience { silence: Duration::from_millis(150), attempts: 1, ..patience() };
+    let said =
+        timeout(Duration::from_mins(1), ask(&at(&root, "openai::m", patience), &hello())).await.unwrap();
+    let text = told(said.error());
+    assert!(matches!(said.error(), AgentError::Network { .. }), "{text}");
+}
+
 /// Counts what the library logs.
 #[derive(Default, Clone)]
 struct Lines(Arc<std::sync::atomic::AtomicUsize>);
