@@ -20,5 +20,6 @@ mod tests;
 pub use action::{Action, PermissionMode};
 pub use answer::{Answer, ApprovalRequest, Approver};
 pub use decide::Decision;
+pub(crate) use gate::USER_REFUSED;
 pub use gate::{After, Gate, GateOptions, ToolUse, Verdict};
 pub use rule::{PermissionRules, Rule};

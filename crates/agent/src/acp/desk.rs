@@ -22,7 +22,7 @@ use super::permission::{self, Question};
 use super::process::Teller;
 use super::terminal::{Terminals, Written};
 use super::workspace::Workspace;
-use crate::policy::Action;
+use crate::policy::{Action, USER_REFUSED};
 
 /// Requests that are served at a time.
 const AT_ONCE: usize = 64;
@@ -267,10 +267,7 @@ impl Shared {
                 self.granted.lock().unwrap_or_else(PoisonError::into_inner).extend(actions);
                 Ok((allowed, None))
             }
-            Some(Err(why)) => {
-                let note = self.refused(&actions, &why);
-                Ok((permission::refuse(&question.options), Some(note)))
-            }
+            Some(Err(why)) => Ok((permission::refuse(&question.options), self.refused(&actions, &why))),
         }
     }
 
@@ -301,15 +298,17 @@ impl Shared {
         match self.ask("", tool, std::slice::from_ref(&action), prompt).await {
             Some(Ok(())) => Ok(()),
             Some(Err(why)) => {
-                let note = Some(self.refused(std::slice::from_ref(&action), &why));
+                let note = self.refused(std::slice::from_ref(&action), &why);
                 Err(Refusal { error: RpcError::new(INVALID_PARAMS, why), note })
             }
             None => Err(Refusal::plain(RpcError::new(INTERNAL, "the prompt is over"))),
         }
     }
 
-    fn refused(&self, actions: &[Action], why: &str) -> String {
-        self.teller.say(&format!("it was not let {}: {why}", described(actions)))
+    /// What the user is told of a refusal, unless it was their own.
+    fn refused(&self, actions: &[Action], why: &str) -> Option<String> {
+        let is_theirs = why.starts_with(USER_REFUSED);
+        (!is_theirs).then(|| self.teller.say(&format!("it was not let {}: {why}", described(actions))))
     }
 
     fn path(&self, path: PathBuf) -> PathBuf {

@@ -12,7 +12,7 @@ use crate::options::{AcpOptions, AgentOptions, Machine};
 use crate::policy::Gate;
 
 /// How long the end of a process may take.
-const PROCESS_END: Duration = Duration::from_secs(3);
+const PROCESS_END: Duration = Duration::from_secs(5);
 
 /// An agent of the Agent Client Protocol, ready to be started. `Debug` shows no values.
 #[derive(Clone)]
@@ -50,7 +50,7 @@ impl Default for AcpTimeouts {
             start: Duration::from_mins(1),
             sign_in: Duration::from_mins(10),
             session: Duration::from_mins(2),
-            cancel: Duration::from_secs(5),
+            cancel: Duration::from_secs(4),
         }
     }
 }

@@ -49,7 +49,8 @@ impl House {
     pub(crate) fn before(&self, script: &Value) -> Result<Editor> {
         let agent = toolway_testkit::toolway_acp_agent()?.to_string_lossy().into_owned();
         let line = shlex::try_join([agent.as_str(), "--script", &script.to_string()])?;
-        self.start(["--acp-command".to_owned(), line], &json!({}))
+        let words = ["--acp-command", &line, "--deny", "Shell(make *)"];
+        self.start(words.map(str::to_owned), &json!({}))
     }
 
     fn start(&self, words: impl IntoIterator<Item = String>, can: &Value) -> Result<Editor> {

@@ -94,6 +94,7 @@ fn what_an_agent_behind_the_protocol_tells_reaches_the_editor() -> Result<()> {
                 "toolCall": {"toolCallId": "call-7", "kind": "execute", "rawInput": {"command": "touch made"}},
                 "refused": [{"say": "Well, no."}],
             }},
+            {"permission": {"toolCall": {"toolCallId": "call-8", "kind": "execute", "rawInput": {"command": "make it"}}}},
         ]}],
     }))?;
     let session = editor.open(&house.place(&[]))?;
@@ -109,7 +110,11 @@ fn what_an_agent_behind_the_protocol_tells_reaches_the_editor() -> Result<()> {
     assert_eq!(editor.updates("available_commands_update")[0]["availableCommands"][0]["name"], "review");
     assert_eq!(editor.said("agent_message_chunk"), "Well, no.");
     let aside = editor.said("agent_thought_chunk");
-    ensure!(aside.contains("it was not let run touch made"), "{aside}");
+    ensure!(
+        aside.contains("it was not let run make it: permission denied: the rule Shell(make *)"),
+        "{aside}"
+    );
+    ensure!(!aside.contains("touch made"), "what they refused themselves they know: {aside}");
     assert_eq!(editor.close()?.0, Some(0));
 
     // A process of another day knows nothing of it, and that is said.

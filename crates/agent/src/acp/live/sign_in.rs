@@ -46,9 +46,9 @@ impl Live {
         let mut advice: Vec<String> =
             self.command.preset.map(|preset| preset.sign_in.to_owned()).into_iter().collect();
         if !self.about.ways_in.is_empty() && self.command.authenticate.is_none() {
-            advice.push(format!("or name a way to sign in as `authenticate`{}", self.ways_in()));
+            advice.push(format!("name a way to sign in as `authenticate`{}", self.ways_in()));
         }
-        let advice = if advice.is_empty() { String::new() } else { format!(" ({})", advice.join("; ")) };
+        let advice = if advice.is_empty() { String::new() } else { format!(" ({})", advice.join("; or ")) };
         let message = self.teller.say(&format!("nobody is signed in to it: {}{advice}", error.text()));
         AgentError::Authentication { message }
     }
