@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::json;
 use toolway_agent::{
     Agent, AgentDefinition, CustomOutput, CustomTool, LocalOptions, McpServers, PermissionOptions, RunStatus,
@@ -188,6 +188,48 @@ async fn statement_a44_a_hook_that_denies_reaches_the_model_and_no_server() -> R
     ensure!(!seen.contains("s3cr3t"), "{seen}");
     let after = std::fs::read_to_string(bench.path("after"))?;
     ensure!(after.contains("other ran") && after.contains("\"n\\\":8"), "{after}");
+    Ok(())
+}
+
+/// A relative folder begins where the agent works, whatever the folder of this process.
+#[tokio::test]
+async fn further_folders_are_within_reach_however_they_are_named() -> Result<()> {
+    let bench = Bench::new()?;
+    bench.write("home/other/note.txt", "the note")?;
+    let model = script(&json!({"replies": [
+        {"calls": [{"name": "read", "arguments": {"path": "../other/note.txt"}}]}, {"text": "done"},
+    ]}))?;
+    let local = LocalOptions { dirs: vec!["../other".into()], auto_review: true, ..LocalOptions::default() };
+    let told = told(bench.options(&model, McpServers::new(), local), "go").await?;
+    let calls = told.calls();
+    let [(true, text)] = calls.as_slice() else { bail!("{calls:?}") };
+    ensure!(text.contains("the note"), "{text}");
+    Ok(())
+}
+
+/// A subagent is a tool, too.
+#[tokio::test]
+async fn hooks_see_tasks_before_and_after() -> Result<()> {
+    let bench = Bench::new()?;
+    let after = bench.path("after");
+    let hooks = json!({"version": 1, "hooks": {
+        "preToolUse": [{"command": "grep -q forbidden && { echo not that task >&2; exit 2; }; exit 0", "matcher": "Task"}],
+        "postToolUse": [{"command": format!("cat >> {}", after.display()), "matcher": "^Task$"}],
+    }});
+    bench.write("home/project/.cursor/hooks.json", &hooks.to_string())?;
+    let task = |prompt: &str| json!({"calls": [{"name": "task", "arguments": {"prompt": prompt}}]});
+    let model = script(&json!({"replies": [
+        task("the forbidden one"), task("the other one"), {"text": "I am the subagent"}, {"text": "done"},
+    ]}))?;
+    let told = told(bench.options(&model, McpServers::new(), project()), "go").await?;
+    ensure!(told.state.status == RunStatus::Finished, "{:?}", told.state);
+    let calls = told.calls();
+    let [(false, refused), (true, done)] = calls.as_slice() else { bail!("{calls:?}") };
+    ensure!(refused.contains("permission denied") && refused.contains("not that task"), "{refused}");
+    ensure!(done.contains("I am the subagent"), "{done}");
+    let after = std::fs::read_to_string(after)?;
+    ensure!(after.contains("the other one") && after.contains("I am the subagent"), "{after}");
+    ensure!(!after.contains("forbidden"), "{after}");
     Ok(())
 }
 

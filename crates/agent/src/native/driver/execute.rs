@@ -17,6 +17,7 @@ use crate::native::turn_loop::{CallDone, PlannedCall};
 use crate::native::{guarded, results};
 use crate::options::Limits;
 use crate::policy::{Action, After, ToolUse, Verdict};
+use crate::subagent::TASK;
 use crate::tools::{Arguments, Tool, ToolContext, ToolOutput};
 
 /// Messages of progress that may wait; more of them are not told.
@@ -33,7 +34,7 @@ pub(super) async fn call(
     match toolset.target(&call.name) {
         Some(Target::BuiltIn(tool)) => built_in(&work, tool.as_ref(), call, &cancel).await,
         Some(Target::Mcp(tool)) => server(&work, &tool.exposed, call, &cancel).await,
-        Some(Target::Task) => task::run(&work, call, left, &cancel).await,
+        Some(Target::Task) => subagent(&work, call, left, &cancel).await,
         Some(Target::Saved) => saved(&work, call).await,
         // Its server is on its way, or failed: it is waited for, and says so.
         None if work.servers.server_of(&call.name).is_some() => {
@@ -87,6 +88,31 @@ async fn built_in(work: &Work, tool: &dyn Tool, call: PlannedCall, cancel: &Canc
     let after = gate.after(&tool_use, &input, &result, begun.elapsed(), cancel).await;
     apply(after, &mut content, &mut is_error, &mut result);
     CallDone { id: call.id, content, is_error, result, usage: Usage::default(), cost: None }
+}
+
+/// Hooks see the task; the calls of the subagent are judged one by one.
+async fn subagent(work: &Work, mut call: PlannedCall, left: Limits, cancel: &CancellationToken) -> CallDone {
+    let no_actions = |_: &RawJson| Vec::new();
+    let asked = call.clone();
+    let tool_use = ToolUse {
+        call_id: &asked.id,
+        tool: TASK,
+        server: None,
+        input: asked.arguments.clone(),
+        actions: &no_actions,
+        facts: &work.facts,
+    };
+    let gate = &work.surroundings.gate;
+    let arguments = match gate.before(&tool_use, cancel).await {
+        Verdict::Go(input) => input,
+        Verdict::Refused(text) => return failed(call.id, &text),
+    };
+    call.arguments = arguments.clone();
+    let begun = Instant::now();
+    let mut done = task::run(work, call, left, cancel).await;
+    let after = gate.after(&tool_use, &arguments, &done.result, begun.elapsed(), cancel).await;
+    apply(after, &mut done.content, &mut done.is_error, &mut done.result);
+    done
 }
 
 /// The text of an answer, or what stands for it where it is too large.
