@@ -26,6 +26,7 @@ fn of(delta: &Delta) -> Value {
             json!({"type": "shell-output-delta", "call_id": call_id, "stream": stream, "text": text})
         }
         Delta::ToolCallCompleted(call) => called("tool-call-completed", call),
+        Delta::ToolCallUntold { call_id } => json!({"type": "tool-call-untold", "call_id": call_id}),
         Delta::StepStarted { step } => json!({"type": "step-started", "step": step}),
         Delta::StepCompleted { step } => json!({"type": "step-completed", "step": step}),
         Delta::TurnEnded(usage) => json!({"type": "turn-ended", "usage": tokens(usage)}),

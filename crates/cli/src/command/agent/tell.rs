@@ -121,7 +121,7 @@ impl Teller {
 }
 
 /// What is said of a server that the model does not have.
-fn not_there(server: &ServerReport) -> Option<String> {
+pub(in crate::command) fn not_there(server: &ServerReport) -> Option<String> {
     if matches!(server.state.as_str(), "connected" | "starting" | "handed_over" | "disabled" | "shadowed") {
         return None;
     }
@@ -145,7 +145,7 @@ fn failure(call: &ToolCallEvent) -> String {
 }
 
 /// One line on a call: the tool, and the argument that tells most.
-pub(crate) fn summary(name: &str, args: Option<&RawJson>) -> String {
+pub(in crate::command) fn summary(name: &str, args: Option<&RawJson>) -> String {
     let args = args.map(RawJson::tree).unwrap_or_default();
     let text = |name: &str| args.get(name).and_then(Value::as_str);
     if let (Some(server), Some(tool)) = (text("providerIdentifier"), text("toolName")) {
