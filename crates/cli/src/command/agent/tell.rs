@@ -82,6 +82,8 @@ impl Teller {
                     }
                 }
             }
+            // What an agent of the protocol offers is of no use here.
+            EventKind::Task { status: Some(status), .. } if status == "commands" => {}
             EventKind::Task { text: Some(text), .. } => self.note(&format!("- {}", one_line(text, LINE))),
             _ => {}
         }
