@@ -1,7 +1,7 @@
 // Drives pi over its RPC mode: prompts one after the other, then the end of stdin. Prints what came of it as JSON.
 // node pi.mjs FILE, where FILE has: model, the command of a scripted model, which prints its address; command, cwd, env;
-// prompts, for each what is said, whether it starts a run, and the kind of event at which that is aborted, if it is; or
-// another command.
+// prompts, for each what is said, whether it starts a run, and the kind of event at which that is aborted, or at which the
+// programs that pi started are killed, if they are; or another command.
 
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -16,6 +16,7 @@ const came = { notices: [], answers: [], messages: [], errors: [], stderr: "", c
 const waiting = new Map();
 let settled = () => {};
 let abortAt;
+let killAt;
 
 pi.stderr.on("data", (chunk) => {
 	came.stderr = (came.stderr + chunk).slice(-20000);
@@ -30,6 +31,11 @@ function take(record) {
 	if (abortAt !== undefined && record.type === abortAt) {
 		abortAt = undefined;
 		pi.stdin.write(`${JSON.stringify({ type: "abort" })}\n`);
+	}
+	if (killAt !== undefined && record.type === killAt) {
+		killAt = undefined;
+		const children = readFileSync(`/proc/${pi.pid}/task/${pi.pid}/children`, "utf8").split(" ").filter((id) => id.trim());
+		for (const child of children) process.kill(Number(child), "SIGKILL");
 	}
 	if (record.type === "agent_settled") settled();
 	else if (record.type === "message_end") came.messages.push(record.message);
@@ -62,13 +68,14 @@ const ended = new Promise((resolve) => {
 });
 const work = (async () => {
 	let number = 0;
-	for (const { message, run, abort, command } of prompts) {
+	for (const { message, run, abort, kill, command } of prompts) {
 		if (command) {
 			const { type, ...more } = command;
 			came.answers.push(await ask(`command-${++number}`, type, more));
 			continue;
 		}
 		abortAt = abort;
+		killAt = kill;
 		const over = new Promise((resolve) => {
 			settled = resolve;
 		});

@@ -2,11 +2,13 @@
 //! Toolway. A case passes when the peer cannot tell the two apart, the large results apart.
 
 mod agents;
+mod alone;
 mod bridge;
 mod cases;
 mod client;
 mod conformance;
 mod cross_era;
+mod editor;
 mod example_host;
 mod gateway;
 mod inspector;
@@ -211,7 +213,8 @@ fn report(
         bail!("the interop suites failed");
     }
     if workspace.is_ci() && !(stage.peers.missing.is_empty() && left_out.is_empty()) {
-        bail!("peers are missing, which CI does not accept");
+        let (peers, cases) = (stage.peers.missing.len(), left_out.len());
+        bail!("{peers} peers are missing and {cases} cases left out, which CI does not accept: see above");
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ pub(crate) mod frame;
 mod front;
 mod live;
 mod names;
+mod open_calls;
 mod options;
 mod peer;
 mod permission;
@@ -21,6 +22,7 @@ mod terminal;
 mod workspace;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +31,7 @@ pub use options::{AcpCommand, AcpSurroundings, AcpTimeouts};
 pub use preset::AcpPreset;
 
 use self::live::Live;
+use self::open_calls::OpenCalls;
 use self::runner::Runner;
 use crate::engine::{BoxFuture, Engine, EngineTurn, RunSink, TurnEnd};
 use crate::error::AgentError;
@@ -79,6 +82,7 @@ impl AcpEngine {
             surroundings: &surroundings,
             turn: &turn,
             sink,
+            calls: OpenCalls::new(turn.run.as_str()),
             cancel: cancel.clone(),
             closing: &self.closing,
         };
@@ -106,6 +110,10 @@ impl Engine for AcpEngine {
 
     fn tools(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    fn grace(&self) -> Duration {
+        self.command.grace()
     }
 
     fn run(&self, turn: EngineTurn, sink: Arc<dyn RunSink>) -> BoxFuture<'_, Result<TurnEnd, AgentError>> {

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -14,6 +15,9 @@ use crate::event::{Delta, EventKind, ToolCallEvent, Usage};
 use crate::generation::Generation;
 use crate::id::{AgentId, RunId};
 use crate::options::{Limits, Mode, ModelChoice, Prompt};
+
+/// How long an engine has to stop by itself, where it does not say otherwise.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 /// Executes prompts for one agent, one at a time. It is made once for each handle, without I/O, and ended by
 /// [`Engine::close`].
@@ -37,6 +41,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Reads again what it has of files: rules, hooks, skills. For the runs to come; gives what is wrong with them.
     fn reload(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// How long a run that is cancelled may take to end: whoever runs it drops it then.
+    fn grace(&self) -> Duration {
+        GRACE
     }
 
     /// Executes one prompt. Tells what happens by the sink, and looks at the turn's cancellation at every wait. What it

@@ -154,6 +154,13 @@ impl AgentError {
         }
     }
 
+    /// What happened, without the word of [`AgentError::code`] before it: for whoever keeps the two apart.
+    pub fn message(&self) -> String {
+        let whole = self.to_string();
+        let bare = whole.strip_prefix(&format!("[{}] ", self.code())).map(str::to_owned);
+        bare.unwrap_or(whole)
+    }
+
     /// Whether the same may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::RateLimit { .. } | Self::Network { .. })

@@ -114,26 +114,37 @@ pub struct McpTarget {
     pub side_by_side: bool,
 }
 
+/// A call over the front.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FrontCall {
+    /// What it is known by, see [`FrontGate::call_id`].
+    pub id: String,
+    /// What is called, and with what.
+    pub target: McpTarget,
+}
+
 /// Is asked before a tool is called over the front, where agents behind a protocol call. Implemented by their engine.
 pub trait FrontGate: fmt::Debug + Send + Sync {
+    /// What the call is known by: the caller's own name for it where that is known, and never the same twice.
+    fn call_id(&self, target: &McpTarget) -> String;
+
     /// What is to be called. The arguments to call it with, or the text that the model gets as an error result.
-    fn before(&self, target: McpTarget)
-    -> Pin<Box<dyn Future<Output = Result<RawJson, String>> + Send + '_>>;
+    fn before(&self, call: FrontCall) -> Pin<Box<dyn Future<Output = Result<RawJson, String>> + Send + '_>>;
 
     /// Whether it wants to hear what calls gave.
     fn hears(&self) -> bool {
         false
     }
 
-    /// What a call gave, a whole `CallToolResult`; `target` has the arguments that it was made with. What is returned goes
-    /// to the caller.
+    /// What a call gave, a whole `CallToolResult`; its target has the arguments that it was made with. What is returned
+    /// goes to the caller.
     fn after(
         &self,
-        target: McpTarget,
+        call: FrontCall,
         result: RawJson,
         duration: Duration,
     ) -> Pin<Box<dyn Future<Output = RawJson> + Send + '_>> {
-        let _: (McpTarget, Duration) = (target, duration);
+        let _: (FrontCall, Duration) = (call, duration);
         Box::pin(std::future::ready(result))
     }
 }

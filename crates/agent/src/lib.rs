@@ -81,7 +81,8 @@ pub use event::{
     ToolCallStatus, ToolPair, Truncated, Usage,
 };
 pub use generation::{
-    Front, FrontGate, Generation, Generations, McpCall, McpProgress, McpResult, McpTarget, McpTool, Reloaded,
+    Front, FrontCall, FrontGate, Generation, Generations, McpCall, McpProgress, McpResult, McpTarget,
+    McpTool, Reloaded,
 };
 pub use hooks::{HookFacts, Hooks, McpServerUse};
 pub use id::{AgentId, IdFault, RunId};

@@ -1,7 +1,7 @@
 //! The same scenario on both runtimes: a server over stdio, one over HTTP and a host's own tools over the bridge, called by
 //! a scripted model. What the two tell about it is the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,8 +10,9 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolway_agent::{
-    AcpOptions, Agent, AgentOptions, DirectServer, EngineChoice, EventKind, LocalOptions, Machine, McpServer,
-    McpServers, ModelChoice, Place, RunStatus, SendOptions, StoreChoice, ToolCallStatus,
+    AcpOptions, Agent, AgentOptions, AssistantBlock, DirectServer, EngineChoice, Event, EventKind,
+    LocalOptions, Machine, McpServer, McpServers, ModelChoice, Place, RunStatus, SendOptions, StoreChoice,
+    SystemInit, ToolCallEvent, ToolCallStatus,
 };
 use toolway_bridge::{
     Bridge, BridgeConfig, CallId, CallSink, HostCall, HostResult, HostTool, HostTools, Profile, Provenance,
@@ -115,9 +116,79 @@ fn model(tools: &[&str]) -> Result<ModelServer> {
 struct Story {
     status: RunStatus,
     result: Option<String>,
-    said: Vec<String>,
-    /// Server, tool and state of each call, and the text of its result.
-    calls: Vec<(String, String, bool, String)>,
+    /// Every event as it came; of calls at once, those that begin before those that end, by their servers.
+    told: Vec<String>,
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// The first message: servers, where each comes from and what it is, and every tool with its server.
+fn init(init: &SystemInit) -> String {
+    let mut servers: Vec<String> = init
+        .mcp_servers
+        .iter()
+        .map(|one| {
+            let transport = one.transport.as_deref().unwrap_or_default();
+            format!("{} ({} {transport} {} {})", one.name, one.source, one.state, one.tools)
+        })
+        .collect();
+    let mut tools: Vec<String> =
+        init.mcp_tools.iter().map(|pair| format!("{}/{}", pair.server, pair.tool)).collect();
+    servers.sort();
+    tools.sort();
+    format!("system {}; {}", servers.join(", "), tools.join(", "))
+}
+
+/// A call: how far it is, server, tool, arguments, and the text of its result.
+fn call(call: &ToolCallEvent) -> String {
+    let args = call.args.as_ref().map(RawJson::tree).unwrap_or_default();
+    let result = call.result.as_ref().map(RawJson::tree).unwrap_or_default();
+    let (server, tool) = (text(&args["providerIdentifier"]), text(&args["toolName"]));
+    let step = match call.status {
+        ToolCallStatus::Running => "1 begins",
+        ToolCallStatus::Completed => "2 completed",
+        ToolCallStatus::Error => "2 failed",
+    };
+    format!("{} {step} {server}/{tool} {} {}", call.name, args["args"], text(&result["content"][0]["text"]))
+}
+
+fn story(events: &[Event]) -> Result<Vec<String>> {
+    let (mut told, mut calls) = (Vec::new(), Vec::new());
+    let mut begun = BTreeSet::new();
+    for event in events {
+        if let EventKind::ToolCall(one) = &event.kind {
+            match one.status {
+                ToolCallStatus::Running => ensure!(begun.insert(&one.call_id), "{one:?}"),
+                _ => ensure!(begun.remove(&one.call_id), "{one:?}"),
+            }
+            calls.push(call(one));
+            continue;
+        }
+        calls.sort();
+        told.append(&mut calls);
+        match &event.kind {
+            EventKind::System(system) => told.push(init(system)),
+            EventKind::User { text } => told.push(format!("user {text}")),
+            EventKind::Assistant { content } => {
+                for block in content {
+                    match block {
+                        AssistantBlock::Text(text) => told.push(format!("assistant {text}")),
+                        // The calls themselves are told one by one.
+                        AssistantBlock::ToolUse { .. } => {}
+                    }
+                }
+            }
+            EventKind::Status { status, message } => told.push(format!("status {status:?} {message:?}")),
+            // What an agent offers of its own, and what it used: each counts in its own way.
+            EventKind::Task { status: Some(status), .. } if status == "commands" => {}
+            EventKind::Usage(_) | EventKind::Request { .. } => {}
+            other => told.push(format!("{other:?}")),
+        }
+    }
+    ensure!(begun.is_empty() && calls.is_empty(), "calls have no end: {begun:?} {calls:?}");
+    Ok(told)
 }
 
 async fn play(dir: &Path, engine: EngineChoice, model: Option<ModelChoice>, path: &str) -> Result<Story> {
@@ -150,49 +221,42 @@ async fn play(dir: &Path, engine: EngineChoice, model: Option<ModelChoice>, path
     };
     assert_eq!(ran, [("ask".to_owned(), json!({"n": 1}))], "the host ran its tool once, by its own name");
     ensure!(state.error.is_none(), "{:?}", state.error);
-    let mut story = Story { status: state.status, result: state.result, said: Vec::new(), calls: Vec::new() };
-    for event in run.conversation().await? {
-        match event.kind {
-            EventKind::Assistant { content } => {
-                let text = |block| match block {
-                    toolway_agent::AssistantBlock::Text(text) => Some(text),
-                    toolway_agent::AssistantBlock::ToolUse { .. } => None,
-                };
-                story.said.extend(content.into_iter().filter_map(text));
-            }
-            EventKind::ToolCall(call) if call.status != ToolCallStatus::Running => {
-                let args = call.args.map(|args| args.tree()).unwrap_or_default();
-                let result = call.result.map(|result| result.tree()).unwrap_or_default();
-                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                ensure!(args["args"] == json!({"n": 1}), "{args}");
-                story.calls.push((
-                    text(&args["providerIdentifier"]),
-                    text(&args["toolName"]),
-                    call.status == ToolCallStatus::Completed,
-                    text(&result["content"][0]["text"]),
-                ));
-            }
-            _ => {}
-        }
+    let mut events = Vec::new();
+    let mut seen = run.observe(0)?;
+    while let Some(observed) = seen.next().await {
+        events.push(observed?.event);
     }
-    story.calls.sort();
+    let told = story(&events)?;
+    let story = Story { status: state.status, result: state.result, told };
     agent.dispose().await;
     host.bridge.shutdown("the end").await;
     Ok(story)
 }
 
-fn expected() -> Story {
-    let call =
-        |server: &str, tool: &str, text: &str| (server.to_owned(), tool.to_owned(), true, text.to_owned());
+/// An agent behind the protocol connects to a host's bridge itself, so that its state and its tools are not ours to tell;
+/// all the rest is the same.
+fn expected(is_native: bool) -> Story {
+    let calls = ["one/echo", "pi_tools/pi__ask", "web/echo"];
+    let texts = ["from stdio", "from the host", "from http"];
+    let begun = calls.map(|call| format!("mcp 1 begins {call} {{\"n\":1}} "));
+    let ended =
+        std::iter::zip(calls, texts).map(|(call, text)| format!("mcp 2 completed {call} {{\"n\":1}} {text}"));
+    let (host, tools) = if is_native {
+        ("pi_tools (direct http connected 1)", "one/echo, pi_tools/pi__ask, web/echo")
+    } else {
+        ("pi_tools (direct http handed_over 0)", "one/echo, web/echo")
+    };
+    let before = [
+        format!("system one (inline stdio connected 1), {host}, web (inline http connected 1); {tools}"),
+        "status Running None".to_owned(),
+        "user go".to_owned(),
+        "assistant I call them.".to_owned(),
+    ];
+    let after = ["assistant All are there.".to_owned(), "status Finished None".to_owned()];
     Story {
         status: RunStatus::Finished,
         result: Some("All are there.".to_owned()),
-        said: vec!["I call them.".to_owned(), "All are there.".to_owned()],
-        calls: vec![
-            call("one", "echo", "from stdio"),
-            call("pi_tools", "pi__ask", "from the host"),
-            call("web", "echo", "from http"),
-        ],
+        told: before.into_iter().chain(begun).chain(ended).chain(after).collect(),
     }
 }
 
@@ -202,7 +266,7 @@ async fn the_native_runtime_plays_the_scenario() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let params = vec![("baseUrl".to_owned(), json!(model.base_url()))];
     let choice = ModelChoice { id: "openai::scripted".to_owned(), params };
-    assert_eq!(play(dir.path(), EngineChoice::Native, Some(choice), "").await?, expected());
+    assert_eq!(play(dir.path(), EngineChoice::Native, Some(choice), "").await?, expected(true));
     Ok(())
 }
 
@@ -219,7 +283,7 @@ async fn a_scripted_agent_plays_the_scenario() -> Result<()> {
         args: vec!["--script".to_owned(), script.to_string()],
         ..AcpOptions::default()
     };
-    assert_eq!(play(dir.path(), EngineChoice::Acp(acp), None, "").await?, expected());
+    assert_eq!(play(dir.path(), EngineChoice::Acp(acp), None, "").await?, expected(false));
     Ok(())
 }
 
@@ -251,6 +315,6 @@ async fn opencode_plays_the_scenario() -> Result<()> {
     let folder = Path::new(&program).parent().context("no folder")?;
     let path = format!("{}:", folder.display());
     let acp = EngineChoice::Acp(opencode(&model));
-    assert_eq!(play(dir.path(), acp, Some(choice), &path).await?, expected());
+    assert_eq!(play(dir.path(), acp, Some(choice), &path).await?, expected(false));
     Ok(())
 }

@@ -35,8 +35,8 @@ pub use connection::{
 };
 pub use filter::Hidden;
 pub use front::{
-    CallGate, Held, HttpFront, HttpFrontConfig, Judgement, MAX_BODY, ServerTls, StdioFront, serve_stdio,
-    server_tls,
+    CallGate, CallListener, Heard, HttpFront, HttpFrontConfig, Judgement, MAX_BODY, Passed, ServerTls,
+    StdioFront, serve_stdio, server_tls,
 };
 pub use hub::{ClientEvent, Command, SessionOptions};
 pub use lists::{ListKind, MAX_ITEMS, MAX_LIST_BYTES, MAX_PAGES, NextPage, Paging, RawLists};

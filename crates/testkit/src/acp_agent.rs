@@ -12,7 +12,7 @@
 //! - `ignores_servers`: it takes the servers that it is given and does nothing with them.
 //! - `ignores_cancel`, `deaf`: what the words say; the deaf one stays when stdin ends, and after SIGTERM.
 //!
-//! Steps are objects with one of these members, see `steps`: `say`, `think`, `update`, `ask`, `permission`, `mcp`, `line`,
+//! Steps are objects with one of these members, see `steps`: `say`, `think`, `update`, `ask`, `permission`, `mcp`, `at_once`, `line`,
 //! `stderr`, `sleep`, `hang`, `die`, `flood`, `huge`, `await_cancel`, `end`, `error`, `answer`, `twice`.
 
 mod servers;

@@ -30,19 +30,55 @@ export interface Options {
 /** An agent without a model is asked for its own choice. */
 const USUAL = ["native", "cursor", "opencode"];
 
-/** Reads the file. One that cannot be read is told, and counts as an empty one. */
+/** What each member of the file has to be. */
+const WANTED: Record<keyof Options, [what: string, fits: (value: any) => boolean]> = {
+	bin: ["a path", (value) => typeof value === "string"],
+	models: ["a list of names, or of objects with an id", (value) => Array.isArray(value) && value.every(isModel)],
+	agents: ["an object of commands, each a list of words", (value) => isObject(value) && Object.values(value).every((command: any) => isWords(command) && command.length > 0)],
+	arguments: ["a list of words", isWords],
+};
+
+/** Reads the file. What cannot be read of it is told, and counts as not said. */
 export function readOptions(): { options: Options; problem?: string } {
 	const path = join(getAgentDir(), "toolway.json");
+	let read: any;
 	try {
-		const options = JSON.parse(readFileSync(path, "utf8"));
-		if (typeof options !== "object" || options === null || Array.isArray(options)) {
-			return { options: {}, problem: `${path}: an object is wanted` };
-		}
-		return { options };
+		read = JSON.parse(readFileSync(path, "utf8"));
 	} catch (error) {
 		const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
 		return { options: {}, problem: missing ? undefined : `${path}: ${(error as Error).message}` };
 	}
+	if (!isObject(read)) return { options: {}, problem: `${path}: an object is wanted` };
+	const options: Record<string, any> = {};
+	const problems: string[] = [];
+	for (const [key, value] of Object.entries(read)) {
+		const [what, fits] = Object.hasOwn(WANTED, key) ? WANTED[key as keyof Options] : ["", () => false];
+		if (fits(value)) options[key] = value;
+		else problems.push(what ? `${key}: ${what} is wanted` : `${key}: there is no such key`);
+	}
+	return { options, problem: problems.length > 0 ? `${path}: ${problems.join("; ")}` : undefined };
+}
+
+function isObject(value: any): boolean {
+	return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isWords(value: any): boolean {
+	return Array.isArray(value) && value.every((word) => typeof word === "string");
+}
+
+function isModel(value: any): boolean {
+	const of = (key: string, kind: string) => value[key] === undefined || typeof value[key] === kind;
+	if (typeof value === "string") return value !== "";
+	return (
+		isObject(value) &&
+		typeof value.id === "string" &&
+		value.id !== "" &&
+		of("name", "string") &&
+		of("contextWindow", "number") &&
+		of("maxTokens", "number") &&
+		(value.input === undefined || isWords(value.input))
+	);
 }
 
 export function program(options: Options): string {
@@ -78,6 +114,6 @@ export function bridgeArguments(agent: string | undefined, options: Options): st
 	if (agent === undefined) return [];
 	const more = options.arguments ?? [];
 	if (agent === "native") return ["--agent", "native", ...more];
-	const command = options.agents?.[agent];
+	const command = Object.hasOwn(options.agents ?? {}, agent) ? options.agents?.[agent] : undefined;
 	return command ? ["--agent", "acp", ...more, "--", ...command] : ["--agent", `acp:${agent}`, ...more];
 }

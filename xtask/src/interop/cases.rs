@@ -13,7 +13,7 @@ use crate::interop::pi;
 use crate::interop::suite::Revision;
 use crate::interop::transcript;
 use crate::interop::upstream::{Server, Upstreams, Wire};
-use crate::interop::{DEADLINE, Stage, agents, bridge, cross_era, gateway, large_text};
+use crate::interop::{DEADLINE, Stage, agents, alone, bridge, cross_era, editor, gateway, large_text};
 use crate::peers::Peers;
 
 /// One thing to try, directly and through the front.
@@ -39,6 +39,8 @@ pub(super) enum Case {
     BridgeConformance { revision: Revision },
     /// An example host offers its tools through `toolway bridge`.
     ExampleHost { language: Language },
+    /// The protocol's own SDK is an editor before `toolway acp`.
+    Editor,
     /// opencode plays the scenario that the native runtime plays.
     Opencode,
     /// pi, with its extension, has an agent of Toolway's as its model.
@@ -62,6 +64,7 @@ impl Case {
             Self::BridgeInspector => "bridge inspector".to_owned(),
             Self::BridgeConformance { revision } => format!("bridge conformance {}", revision.name()),
             Self::ExampleHost { language } => format!("bridge example host {}", language.name()),
+            Self::Editor => "editor acp".to_owned(),
             Self::Opencode => "agent opencode".to_owned(),
             Self::Pi => "host pi".to_owned(),
         }
@@ -78,7 +81,9 @@ impl Case {
                 vec![(Server::Fixture, Wire::Http)]
             }
             Self::Bridge { .. } => vec![(Server::PlainTools, Wire::Http)],
-            Self::BridgeInspector | Self::ExampleHost { .. } | Self::Opencode | Self::Pi => Vec::new(),
+            Self::BridgeInspector | Self::ExampleHost { .. } | Self::Editor | Self::Opencode | Self::Pi => {
+                Vec::new()
+            }
             Self::Project { .. } => gateway::MEMBERS.map(|(_, server, wire)| (server, wire)).into(),
         };
         all.into_iter().filter(|(_, wire)| *wire != Wire::Stdio).collect()
@@ -125,6 +130,7 @@ impl Case {
                 bridge::conformance::run(stage, upstreams, &self.name(), revision)
             }
             Self::ExampleHost { language } => example_host::run(stage, &self.name(), language),
+            Self::Editor => editor::run(stage, &self.name()),
             Self::Opencode => agents::run(stage, &self.name()),
             Self::Pi => pi::run(stage, &self.name()),
         }
@@ -171,12 +177,30 @@ pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
     let clients = Client::HANDSHAKE.iter().chain(&Client::PROBING);
     cases.extend(clients.map(|client| Case::Bridge { client: *client }));
     cases.push(Case::BridgeInspector);
+    cases.push(Case::Editor);
     cases.push(Case::Opencode);
     cases.push(Case::Pi);
     cases.extend(Language::ALL.map(|language| Case::ExampleHost { language }));
-    let (possible, impossible): (Vec<Case>, Vec<Case>) =
-        cases.into_iter().partition(|case| has_peers(*case, peers));
-    (possible, impossible.iter().map(|case| format!("{}: a peer is missing", case.name())).collect())
+    let mut left_out = Vec::new();
+    cases.retain(|case| match why_not(*case, peers) {
+        None => true,
+        Some(reason) => {
+            left_out.push(format!("{}: {reason}", case.name()));
+            false
+        }
+    });
+    (cases, left_out)
+}
+
+/// Why a case cannot be tried on this machine, if it cannot.
+fn why_not(case: Case, peers: &Peers) -> Option<&'static str> {
+    if !has_peers(case, peers) {
+        return Some("a peer is missing");
+    }
+    match case {
+        Case::Editor | Case::Opencode | Case::Pi => alone::why_not(),
+        _ => None,
+    }
 }
 
 fn has_peers(case: Case, peers: &Peers) -> bool {
@@ -186,6 +210,7 @@ fn has_peers(case: Case, peers: &Peers) -> bool {
             client.is_there(peers) && Server::PlainTools.is_there(peers) && peers.node24.is_some()
         }
         Case::ExampleHost { .. } => example_host::is_there(peers),
+        Case::Editor => editor::is_there(peers),
         Case::Opencode => agents::is_there(peers),
         Case::Pi => pi::is_there(peers),
         Case::BridgeInspector => peers.node24.is_some(),

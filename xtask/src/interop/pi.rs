@@ -1,7 +1,7 @@
 //! A real host whose model is an agent of Toolway's: pi with its extension, and a scripted model behind the native
 //! runtime, where there is no network but the loopback. In one session the model calls a tool of pi, a configured MCP
-//! server's with a large result, one of the agent's own, and a skill; the user stops a tool and goes on; pi's log and the
-//! debug command tell the truth.
+//! server's with a large result, one of the agent's own, and a skill; the user stops a tool and goes on; the bridge dies while
+//! a tool runs, which is stopped, and there is another one for the next prompt; pi's log and the debug command tell the truth.
 
 use std::fs;
 use std::path::Path;
@@ -9,13 +9,12 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use crate::interop::agents::LOOPBACK;
-use crate::interop::{DEADLINE, Stage};
+use crate::interop::{DEADLINE, Stage, alone};
 use crate::peers::Peers;
 use crate::process::Step;
 
 const CLI: &str = "@earendil-works/pi-coding-agent/dist/bundle/cli.js";
-/// What the slow city says when the user stops it.
+/// What the slow city says when it is stopped.
 const GIVEN_UP: &str = "given up";
 /// Characters of the large result.
 const LARGE: usize = 200_000;
@@ -32,15 +31,7 @@ pub(super) fn run(stage: &Stage, name: &str) -> Result<()> {
     Step::new(cargo).args(&kit).dir(&stage.root).output(DEADLINE * 8)?;
     let node = stage.peers.node24.as_ref().context("no Node.js 24")?.node.clone();
     let file = prepare(stage, &folder, &node)?;
-    let python = crate::workspace::find_program(&["python3"]).context("python3 is not installed")?;
-    let driver = Step::new("unshare")
-        .args(&["--user", "--map-root-user", "--net"])
-        .arg(python)
-        .args(&["-c", LOOPBACK])
-        .arg(node)
-        .arg(stage.interop("clients/pi.mjs"))
-        .arg(file)
-        .dir(&folder);
+    let driver = alone::step(node)?.arg(stage.interop("clients/pi.mjs")).arg(file).dir(&folder);
     let came = driver.output(DEADLINE)?;
     let came: Value = serde_json::from_str(&came).context("no JSON came of pi")?;
     let problems = [log(&came)?, asked(&folder)?, report(&came), end(&came)].concat();
@@ -100,6 +91,7 @@ fn prepare(stage: &Stage, folder: &Path, node: &Path) -> Result<std::path::PathB
         "prompts": [
             {"message": "Please go through them.", "run": true},
             {"message": "Now the slow city.", "run": true, "abort": "tool_execution_start"},
+            {"message": "Now the slow town.", "run": true, "kill": "tool_execution_start"},
             {"message": "Are you still there?", "run": true},
             {"message": "/cursor-tools", "run": false},
         ],
@@ -124,6 +116,7 @@ fn log(came: &Value) -> Result<Vec<String>> {
         ("cursor", "cursor-replay-", "item 0 of the stock"),
         ("read", "cursor-replay-", "the note of the project"),
         ("cursor_activate_skill", "cursor-pi-bridge-run-", "Over, then under."),
+        ("weather", "cursor-pi-bridge-run-", GIVEN_UP),
         ("weather", "cursor-pi-bridge-run-", GIVEN_UP),
     ];
     let seen: Vec<&str> = calls.iter().filter_map(|call| call["name"].as_str()).collect();
@@ -178,6 +171,9 @@ fn report(came: &Value) -> Vec<String> {
     let missing = wanted.iter().filter(|part| !report.contains(**part));
     let mut problems: Vec<String> =
         missing.map(|part| format!("the report lacks {part:?}:\n{report}")).collect();
+    if !texts.iter().any(|text| text.contains("toolway bridge has ended")) {
+        problems.push(format!("the end of the bridge is not told: {texts:?}"));
+    }
     if report.contains("127.0.0.1") {
         problems.push(format!("the report has an address:\n{report}"));
     }

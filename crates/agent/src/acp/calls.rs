@@ -1,16 +1,22 @@
 //! Owns the tool calls that an agent tells of: what is known of each, put together from its updates, and what of it is
 //! told on. No I/O.
 
+mod asked;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
 use toolway_bridge::{AgentToolEvent, RawJson, ToolActivity};
 
+pub(super) use self::asked::OfServer;
 use super::names::{Meant, Names};
+use super::open_calls::OpenCalls;
 use crate::event::{Delta, EventKind, ToolCallEvent, ToolCallStatus, Truncated};
 
 /// Calls that are open at a time; when there is another the oldest is given up.
 const OPEN: usize = 512;
+/// The bytes of what is known of open calls; when there are more the oldest are given up.
+const BYTES: usize = 64 << 20;
 /// Calls that have ended and are remembered, so that what comes late changes nothing.
 const ENDED: usize = 512;
 
@@ -28,6 +34,8 @@ type Members = BTreeMap<String, RawJson>;
 struct Call {
     id: String,
     members: Members,
+    /// How many bytes that are.
+    size: usize,
     /// What is meant, where it is a tool of our servers. Titles change once it runs; what it was then stays.
     tool: Option<Meant>,
     name: String,
@@ -38,16 +46,18 @@ struct Call {
 }
 
 /// All calls of a prompt.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Calls {
     names: Names,
+    /// Those of them that arrive at the front, for whoever judges them there.
+    shared: OpenCalls,
     open: VecDeque<Call>,
     ended: VecDeque<String>,
 }
 
 impl Calls {
-    pub(super) fn new(names: Names) -> Self {
-        Self { names, open: VecDeque::new(), ended: VecDeque::new() }
+    pub(super) fn new(names: Names, shared: OpenCalls) -> Self {
+        Self { names, shared, open: VecDeque::new(), ended: VecDeque::new() }
     }
 
     /// Takes a `tool_call` or `tool_call_update`. `terminal` gives what a terminal of ours wrote.
@@ -73,6 +83,9 @@ impl Calls {
         };
         let Some(call) = self.open.get_mut(at) else { return told };
         call.take(members, &self.names);
+        if let Some(meant) = &call.tool {
+            self.shared.told(&call.id, meant);
+        }
         if call.is_over() {
             told.extend(call.announce());
             told.extend(call.end(terminal));
@@ -82,10 +95,14 @@ impl Calls {
         } else {
             told.extend(call.progress());
         }
+        while self.open.len() > 1 && self.open.iter().map(|call| call.size).sum::<usize>() > BYTES {
+            told.extend(self.give_up_oldest());
+        }
         told
     }
 
     fn remember(&mut self, id: String) {
+        self.shared.ended(&id);
         if self.ended.len() >= ENDED {
             self.ended.pop_front();
         }
@@ -111,24 +128,6 @@ impl Calls {
             .find(|call| call.terminals().iter().any(|id| id == terminal))
             .map(|call| call.id.as_str())
     }
-
-    /// A question is about a call of a server's tool.
-    pub(super) fn is_of_server(&self, members: &RawJson) -> bool {
-        let Ok(members) = serde_json::from_slice::<Members>(members.bytes()) else { return false };
-        let id = text(&members, "toolCallId").unwrap_or_default();
-        let is_known = self.open.iter().any(|call| call.id == id && call.tool.is_some());
-        is_known || find(&members, &self.names).is_some()
-    }
-
-    /// What is known of a call together with what a question says of it.
-    pub(super) fn merged(&self, members: &RawJson) -> RawJson {
-        let Ok(said) = serde_json::from_slice::<Members>(members.bytes()) else { return members.clone() };
-        let id = text(&said, "toolCallId").unwrap_or_default();
-        let mut merged =
-            self.open.iter().find(|call| call.id == id).map(|call| call.members.clone()).unwrap_or_default();
-        overlay(&mut merged, said);
-        whole(&merged)
-    }
 }
 
 impl Call {
@@ -136,6 +135,7 @@ impl Call {
         Self {
             id,
             members: Members::new(),
+            size: 0,
             tool: None,
             name: String::new(),
             announced: false,
@@ -146,6 +146,7 @@ impl Call {
 
     fn take(&mut self, members: Members, names: &Names) {
         overlay(&mut self.members, members);
+        self.size = self.members.values().map(|value| value.bytes().len()).sum();
         if !self.announced {
             self.tool = find(&self.members, names).or(self.tool.take());
         }
@@ -323,6 +324,7 @@ impl Call {
         self.members.insert("status".to_owned(), RawJson::of(&json!("failed")));
         self.members.insert("rawOutput".to_owned(), RawJson::of(&json!({"error": why})));
         let mut told = self.announce();
+        told.push(Told::Delta(Delta::ToolCallUntold { call_id: self.id.clone() }));
         told.extend(self.ended(ToolCallStatus::Error));
         told
     }

@@ -15,14 +15,14 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
 
-use super::calls::Calls;
+use super::calls::{Calls, OfServer};
 use super::frame::{INTERNAL, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use super::options::AcpSurroundings;
 use super::permission::{self, Question};
 use super::process::Teller;
 use super::terminal::{Terminals, Written};
 use super::workspace::Workspace;
-use crate::policy::Action;
+use crate::policy::{Action, USER_REFUSED};
 
 /// Requests that are served at a time.
 const AT_ONCE: usize = 64;
@@ -177,7 +177,7 @@ struct About {
     question: Result<Question, serde_json::Error>,
     call: RawJson,
     /// It is a call of a server's tool.
-    is_of_server: bool,
+    of_server: Option<OfServer>,
 }
 
 impl About {
@@ -185,9 +185,9 @@ impl About {
         let question: Result<Question, _> = serde_json::from_slice(params.bytes());
         let said = question.as_ref().map(|question| question.tool_call.clone());
         let said = said.unwrap_or_else(|_| RawJson::empty_object());
-        let is_of_server = calls.is_some_and(|calls| calls.is_of_server(&said));
+        let of_server = calls.and_then(|calls| calls.of_server(&said));
         let call = calls.map_or(said.clone(), |calls| calls.merged(&said));
-        Self { question, call, is_of_server }
+        Self { question, call, of_server }
     }
 }
 
@@ -210,7 +210,10 @@ impl Shared {
             return (Err(RpcError::new(INVALID_PARAMS, format!("there is no session {named:?} here"))), None);
         }
         let served = match (method, about) {
-            ("session/request_permission", Some(about)) => self.permit(about, prompt).await,
+            ("session/request_permission", Some(about)) => match self.permit(about, prompt).await {
+                Ok((answer, note)) => return (Ok(answer), note),
+                Err(error) => Err(Refusal::plain(error)),
+            },
             ("fs/read_text_file", _) => self.read_file(params, prompt).await,
             ("fs/write_text_file", _) => self.write_file(params, prompt).await,
             ("terminal/create", _) => self.create_terminal(params, prompt).await,
@@ -228,29 +231,43 @@ impl Shared {
         }
     }
 
-    async fn permit(&self, about: About, prompt: &CancellationToken) -> Result<Value, Refusal> {
+    /// The answer to a question for permission, and what the user is told about it: of a refusal an agent says what it
+    /// likes, and seldom why.
+    async fn permit(
+        &self,
+        about: About,
+        prompt: &CancellationToken,
+    ) -> Result<(Value, Option<String>), RpcError> {
         let question = about.question.map_err(|error| {
-            Refusal::plain(RpcError::new(INVALID_PARAMS, format!("the question cannot be read: {error}")))
+            RpcError::new(INVALID_PARAMS, format!("the question cannot be read: {error}"))
         })?;
-        let Some(allowed) = permission::allow(&question.options) else {
-            let note = self.teller.say("it asked for a permission that it would not take for one time only");
-            tracing::info!(target: "toolway::acp", "{note}");
-            return Ok(permission::refuse(&question.options));
+        let actions = match about.of_server {
+            None => permission::actions(&about.call, &self.agent),
+            // A program gives these itself, so that a rule has to deny what is not allowed.
+            Some(OfServer::Direct { server, tool }) => vec![Action::Mcp { server, tool, explicit: true }],
+            // Rules and hooks are asked where the call arrives.
+            Some(OfServer::Front) => Vec::new(),
         };
-        // Rules and hooks are asked where the call arrives.
-        if about.is_of_server {
-            return Ok(allowed);
+        let Some(allowed) = permission::allow(&question.options) else {
+            let what = described(&actions);
+            let note = format!(
+                "it asked to {what} and would not take a permission for one time only, so it was refused: let it ask \
+                 each time in its own settings, or allow it there"
+            );
+            return Ok((permission::refuse(&question.options), Some(self.teller.say(&note))));
+        };
+        if actions.is_empty() {
+            return Ok((allowed, None));
         }
-        let actions = permission::actions(&about.call, &self.agent);
         let call = about.call.tree();
         let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         match self.ask(&text("toolCallId"), &text("kind"), &actions, prompt).await {
-            None => Ok(permission::cancelled()),
+            None => Ok((permission::cancelled(), None)),
             Some(Ok(())) => {
                 self.granted.lock().unwrap_or_else(PoisonError::into_inner).extend(actions);
-                Ok(allowed)
+                Ok((allowed, None))
             }
-            Some(Err(_)) => Ok(permission::refuse(&question.options)),
+            Some(Err(why)) => Ok((permission::refuse(&question.options), self.refused(&actions, &why))),
         }
     }
 
@@ -280,18 +297,30 @@ impl Shared {
         }
         match self.ask("", tool, std::slice::from_ref(&action), prompt).await {
             Some(Ok(())) => Ok(()),
-            Some(Err(why)) => Err(self.refused(&action, &why)),
+            Some(Err(why)) => {
+                let note = self.refused(std::slice::from_ref(&action), &why);
+                Err(Refusal { error: RpcError::new(INVALID_PARAMS, why), note })
+            }
             None => Err(Refusal::plain(RpcError::new(INTERNAL, "the prompt is over"))),
         }
     }
 
-    fn refused(&self, action: &Action, why: &str) -> Refusal {
-        let note = self.teller.say(&format!("it was not let {action}: {why}"));
-        Refusal { error: RpcError::new(INVALID_PARAMS, why), note: Some(note) }
+    /// What the user is told of a refusal, unless it was their own.
+    fn refused(&self, actions: &[Action], why: &str) -> Option<String> {
+        let is_theirs = why.starts_with(USER_REFUSED);
+        (!is_theirs).then(|| self.teller.say(&format!("it was not let {}: {why}", described(actions))))
     }
 
     fn path(&self, path: PathBuf) -> PathBuf {
         self.workspace.cwd().join(path)
+    }
+}
+
+/// What actions do, for people.
+fn described(actions: &[Action]) -> String {
+    match actions {
+        [] => "call a tool of a server".to_owned(),
+        _ => actions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     }
 }
 

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
 
+use super::open_calls::OpenCalls;
 use crate::engine::EngineTurn;
-use crate::generation::{FrontGate, Generation, McpTarget};
+use crate::generation::{FrontCall, FrontGate, Generation, McpTarget};
 use crate::hooks::HookFacts;
 use crate::policy::{After, Gate, ToolUse, Verdict};
 
@@ -20,11 +21,17 @@ pub(super) struct Asked {
     gate: Gate,
     facts: HookFacts,
     servers: Weak<Generation>,
+    calls: OpenCalls,
     cancel: CancellationToken,
 }
 
 impl Asked {
-    pub(super) fn new(gate: &Gate, turn: &EngineTurn, roots: &[std::path::PathBuf]) -> Self {
+    pub(super) fn new(
+        gate: &Gate,
+        turn: &EngineTurn,
+        roots: &[std::path::PathBuf],
+        calls: &OpenCalls,
+    ) -> Self {
         Self {
             gate: gate.clone(),
             facts: HookFacts {
@@ -36,6 +43,7 @@ impl Asked {
             },
             // The servers hold whoever asks.
             servers: Arc::downgrade(&turn.servers),
+            calls: calls.clone(),
             cancel: turn.cancel.clone(),
         }
     }
@@ -48,9 +56,13 @@ impl fmt::Debug for Asked {
 }
 
 impl FrontGate for Asked {
+    fn call_id(&self, target: &McpTarget) -> String {
+        self.calls.claim(&target.server, &target.tool, &target.arguments)
+    }
+
     fn before(
         &self,
-        target: McpTarget,
+        FrontCall { id, target }: FrontCall,
     ) -> Pin<Box<dyn Future<Output = Result<RawJson, String>> + Send + '_>> {
         Box::pin(async move {
             let Some(servers) = self.servers.upgrade() else {
@@ -59,7 +71,7 @@ impl FrontGate for Asked {
             let server = servers.server_use(&target.server);
             let no_actions = |_: &RawJson| Vec::new();
             let tool_use = ToolUse {
-                call_id: "",
+                call_id: &id,
                 tool: &target.tool,
                 server: Some(&server),
                 input: target.arguments,
@@ -79,7 +91,7 @@ impl FrontGate for Asked {
 
     fn after(
         &self,
-        target: McpTarget,
+        FrontCall { id, target }: FrontCall,
         result: RawJson,
         duration: Duration,
     ) -> Pin<Box<dyn Future<Output = RawJson> + Send + '_>> {
@@ -88,7 +100,7 @@ impl FrontGate for Asked {
             let server = servers.server_use(&target.server);
             let no_actions = |_: &RawJson| Vec::new();
             let tool_use = ToolUse {
-                call_id: "",
+                call_id: &id,
                 tool: &target.tool,
                 server: Some(&server),
                 input: target.arguments.clone(),

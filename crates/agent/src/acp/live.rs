@@ -1,6 +1,8 @@
 //! Owns an agent's running process: its greeting, its session, and questions to it with a bound of time. While an answer is
 //! awaited, what the agent asks meanwhile is served. It executes no prompts.
 
+mod sign_in;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,15 +16,21 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::RawJson;
 
+use self::sign_in::is_about_signing_in;
 use super::about::{About, greeting};
 use super::choices::{Choices, Wish};
 use super::desk::{Desk, Served};
-use super::frame::{AUTH_REQUIRED, Frame, METHOD_NOT_FOUND, RpcError};
+use super::frame::{Frame, METHOD_NOT_FOUND, RpcError};
 use super::options::{AcpCommand, AcpSurroundings};
 use super::peer::{Happening, Peer};
 use super::process::{self, Teller};
 use crate::error::AgentError;
 use crate::generation::Generation;
+
+/// So many messages between two prompts are taken.
+const BETWEEN: usize = 1 << 16;
+/// What is said of an agent that fills the memory.
+pub(super) const FLOODED: &str = "it asks more than it reads answers to";
 
 /// Why a question has no answer.
 #[derive(Debug)]
@@ -58,6 +66,8 @@ pub(super) struct Live {
     pub(super) about: About,
     pub(super) teller: Teller,
     pub(super) open: Option<Open>,
+    /// A run is at it. One that was dropped in the middle leaves this: nobody knows what the agent does now.
+    pub(super) is_busy: bool,
     command: AcpCommand,
 }
 
@@ -80,10 +90,10 @@ impl Live {
         cwd: &Path,
         cancel: &CancellationToken,
     ) -> Result<Self, Broken> {
-        let teller = Teller::new(command);
+        let teller = Teller::new(command, &surroundings.machine);
         let peer = process::start(command, surroundings, cwd, &teller).await.map_err(Broken::Refused)?;
         let about = About::default();
-        let mut live = Self { peer, about, teller, open: None, command: command.clone() };
+        let mut live = Self { peer, about, teller, open: None, is_busy: true, command: command.clone() };
         let greeted = live.ask("initialize", &greeting(), command.timeouts.start, cancel).await;
         let about = match greeted {
             Ok(Ok(answer)) => About::read(&answer).map_err(|why| live.dead(&why)),
@@ -102,36 +112,6 @@ impl Live {
             return Err(broken);
         }
         Ok(live)
-    }
-
-    /// Signs in to it by the way that was chosen, where one was.
-    async fn sign_in(&mut self, cancel: &CancellationToken) -> Result<(), Broken> {
-        let Some(way) = self.command.authenticate.clone() else { return Ok(()) };
-        if !self.about.ways_in.iter().any(|offered| offered.id == way) {
-            let why =
-                self.teller.say(&format!("it offers no way to sign in named {way:?}{}", self.ways_in()));
-            return Err(Broken::Refused(AgentError::fault("local.acp.authenticate", why)));
-        }
-        let within = self.command.timeouts.session;
-        let answer = self.ask("authenticate", &json!({"methodId": way}), within, cancel).await?;
-        match answer {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                let why = format!("it could not be signed in to by {way:?}: {}", error.text());
-                Err(Broken::Refused(AgentError::Authentication { message: self.teller.say(&why) }))
-            }
-        }
-    }
-
-    /// The ways to sign in that it offers, as the end of a sentence.
-    fn ways_in(&self) -> String {
-        let ways: Vec<String> =
-            self.about.ways_in.iter().map(|way| format!("{:?} ({})", way.id, way.text)).collect();
-        if ways.is_empty() {
-            "; it offers none".to_owned()
-        } else {
-            format!("; it offers {}", ways.join(", "))
-        }
     }
 
     /// A failure of the process, with what it wrote last.
@@ -162,7 +142,8 @@ impl Live {
                     continue;
                 }
                 () = sleep_until(end) => {
-                    return Err(self.dead(&format!("it did not answer {method} within {within:?}")));
+                    let late = format!("it did not answer {method} within {within:?}");
+                    return Err(self.dead(&self.peer.with_sample(late)));
                 }
             };
             match happening {
@@ -173,6 +154,9 @@ impl Live {
                     return Err(self.dead(&format!("{why}, while {method} was not answered")));
                 }
             }
+            if self.is_flooded() {
+                return Err(self.dead(FLOODED));
+            }
         }
     }
 
@@ -182,7 +166,7 @@ impl Live {
             Frame::Request { id, method, params } => {
                 if let Some(open) = &mut self.open {
                     open.desk.serve(id, &method, &params, None);
-                } else {
+                } else if self.peer.has_room() {
                     let error =
                         RpcError::new(METHOD_NOT_FOUND, format!("{method} is offered within a session"));
                     self.peer.reply(&id, Err(error));
@@ -202,12 +186,17 @@ impl Live {
         }
     }
 
+    fn is_flooded(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.desk.is_flooded())
+    }
+
     /// Takes what came between prompts. Gives why the process is of no use any more, if it is so.
     pub(super) async fn catch_up(&mut self) -> Option<String> {
-        loop {
+        for _ in 0..BETWEEN {
             let happening = tokio::select! {
                 biased;
-                happening = self.peer.next() => happening,
+                // All that is there: what was left would be taken for a part of the next prompt.
+                happening = tokio::task::unconstrained(self.peer.next()) => happening,
                 () = std::future::ready(()) => return None,
             };
             match happening {
@@ -215,7 +204,11 @@ impl Live {
                 Happening::Room => {}
                 Happening::Ended(why) => return Some(why),
             }
+            if self.is_flooded() {
+                return Some(FLOODED.to_owned());
+            }
         }
+        Some("it went on sending without a prompt".to_owned())
     }
 
     /// Opens a new session.
@@ -244,15 +237,18 @@ impl Live {
     ) -> Result<Result<(), String>, Broken> {
         let within = self.command.timeouts.session;
         self.opened(id, opening);
-        let answer = if self.about.resumes {
+        let mut answer = Err(RpcError::new(METHOD_NOT_FOUND, "it has no such method"));
+        if self.about.resumes {
             let request =
                 ResumeSessionRequest::new(id.to_owned(), opening.cwd).mcp_servers(opening.entries.clone());
-            self.ask("session/resume", &request, within, opening.cancel).await?
-        } else {
+            answer = self.ask("session/resume", &request, within, opening.cancel).await?;
+        }
+        // One that says it can, and cannot, may know the other way.
+        if self.about.loads && matches!(&answer, Err(error) if error.code == METHOD_NOT_FOUND) {
             let request =
                 LoadSessionRequest::new(id.to_owned(), opening.cwd).mcp_servers(opening.entries.clone());
-            self.ask("session/load", &request, within, opening.cancel).await?
-        };
+            answer = self.ask("session/load", &request, within, opening.cancel).await?;
+        }
         match answer {
             Ok(answer) => {
                 self.settle(&answer);
@@ -318,21 +314,6 @@ impl Live {
         Ok(())
     }
 
-    /// An error of the agent's, as ours.
-    pub(super) fn refusal(&self, what: &str, error: &RpcError) -> AgentError {
-        if !is_about_signing_in(error) {
-            return self.teller.failure_of(&format!("it {what}: {}", error.text()), &self.peer);
-        }
-        let mut advice: Vec<String> =
-            self.command.preset.map(|preset| preset.sign_in.to_owned()).into_iter().collect();
-        if !self.about.ways_in.is_empty() && self.command.authenticate.is_none() {
-            advice.push(format!("or name a way to sign in as `authenticate`{}", self.ways_in()));
-        }
-        let advice = if advice.is_empty() { String::new() } else { format!(" ({})", advice.join("; ")) };
-        let message = self.teller.say(&format!("nobody is signed in to it: {}{advice}", error.text()));
-        AgentError::Authentication { message }
-    }
-
     /// Leaves the session, not the process.
     pub(super) async fn leave(&mut self) {
         if let Some(mut open) = self.open.take() {
@@ -368,11 +349,4 @@ async fn served(open: &mut Option<Open>) -> Served {
         Some(open) => open.desk.served().await,
         None => std::future::pending().await,
     }
-}
-
-fn is_about_signing_in(error: &RpcError) -> bool {
-    let text = error.text().to_ascii_lowercase();
-    let words =
-        ["authentication required", "not authenticated", "not logged in", "please log in", "login required"];
-    error.code == AUTH_REQUIRED || words.iter().any(|words| text.contains(words))
 }

@@ -48,6 +48,11 @@ impl Names {
         Self { lookup: Arc::new(lookup), direct }
     }
 
+    /// A server of that name is the agent's to call, without the front.
+    pub(super) fn is_direct(&self, server: &str) -> bool {
+        self.direct.iter().any(|direct| direct == server)
+    }
+
     /// What is meant. `coarse`: the agent says that it is a tool of no kind of its own, so a bare name counts too.
     pub(super) fn find(&self, said: &str, coarse: bool, arguments: &RawJson) -> Option<Meant> {
         let said = said.trim();

@@ -11,6 +11,9 @@ use crate::error::{AgentError, Fault};
 use crate::options::{AcpOptions, AgentOptions, Machine};
 use crate::policy::Gate;
 
+/// How long the end of a process may take.
+const PROCESS_END: Duration = Duration::from_secs(5);
+
 /// An agent of the Agent Client Protocol, ready to be started. `Debug` shows no values.
 #[derive(Clone)]
 pub struct AcpCommand {
@@ -33,7 +36,9 @@ pub struct AcpCommand {
 pub struct AcpTimeouts {
     /// To answer `initialize`.
     pub start: Duration,
-    /// To sign in, to open or load a session with its servers, and to set its model and mode.
+    /// To sign in: a person may have to do it in a browser.
+    pub sign_in: Duration,
+    /// To open or load a session with its servers, and to set its model and mode.
     pub session: Duration,
     /// To end a prompt after `session/cancel`.
     pub cancel: Duration,
@@ -43,8 +48,9 @@ impl Default for AcpTimeouts {
     fn default() -> Self {
         Self {
             start: Duration::from_mins(1),
+            sign_in: Duration::from_mins(10),
             session: Duration::from_mins(2),
-            cancel: Duration::from_secs(10),
+            cancel: Duration::from_secs(4),
         }
     }
 }
@@ -148,6 +154,11 @@ impl AcpCommand {
             })
             .collect();
         if faults.is_empty() { Ok(()) } else { Err(AgentError::Configuration(faults)) }
+    }
+
+    /// How long a cancelled run may take: the agent's own time to end its prompt, and that of the end of its process.
+    pub fn grace(&self) -> Duration {
+        self.timeouts.cancel + PROCESS_END
     }
 
     /// For people: the preset's name, else the program.

@@ -108,7 +108,8 @@ impl Peer {
             Frame::Odd => {
                 self.odd += 1;
                 let text = String::from_utf8_lossy(line.get(..ODD_SHOWN).unwrap_or(line)).into_owned();
-                tracing::debug!(target: "toolway::acp", "a line that is no message: {text}");
+                // What it says may be anything, a key as well: it is shown with a failure alone, without secrets.
+                tracing::debug!(target: "toolway::acp", bytes = line.len(), "a line that is no message");
                 self.sample.get_or_insert(text);
                 (self.odd > ODD_LINES).then(|| {
                     let reason = "it writes to its standard output what is no message of the protocol";
@@ -122,7 +123,8 @@ impl Peer {
         }
     }
 
-    fn with_sample(&self, reason: String) -> String {
+    /// The reason, and the first line that was no message.
+    pub(super) fn with_sample(&self, reason: String) -> String {
         match &self.sample {
             Some(sample) => format!("{reason}; a line on its standard output was no message: {sample:?}"),
             None => reason,

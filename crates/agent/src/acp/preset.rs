@@ -1,5 +1,11 @@
 //! Owns the agents that are known by name: how each is started, how one gets and signs in to it. It starts nothing.
 
+use std::ffi::{OsStr, OsString};
+
+use toolway_secret::Secret;
+
+use crate::options::Machine;
+
 /// An agent of the Agent Client Protocol that is known by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AcpPreset {
@@ -99,6 +105,28 @@ impl AcpPreset {
     /// All of them.
     pub const fn all() -> &'static [Self] {
         &PRESETS
+    }
+
+    /// The variables of the machine that are passed to it.
+    pub(crate) fn passed<'a>(
+        &self,
+        machine: &'a Machine,
+    ) -> impl Iterator<Item = &'a (OsString, OsString)> + use<'a> {
+        let passes = self.passes;
+        machine
+            .variables()
+            .iter()
+            .filter(move |(name, _)| passes.iter().any(|passed| name == OsStr::new(passed)))
+    }
+
+    /// Those of them that are keys: no text may repeat them.
+    pub(crate) fn keys<'a>(&self, machine: &'a Machine) -> impl Iterator<Item = Secret> + use<'a> {
+        let is_key = |name: &OsStr| {
+            let name = name.to_string_lossy();
+            ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
+        };
+        let keys = self.passed(machine).filter(move |(name, _)| is_key(name));
+        keys.filter_map(|(_, value)| Some(Secret::new(value.to_str()?)))
     }
 
     /// The one of that name.

@@ -13,6 +13,7 @@ use toolway_transport::{Child, ChildConfig, ChildTransport, Platform};
 use super::options::{AcpCommand, AcpSurroundings};
 use super::peer::Peer;
 use crate::error::AgentError;
+use crate::options::Machine;
 
 /// So much of stderr is shown with a failure, in bytes.
 const TAIL: usize = 2000;
@@ -25,8 +26,12 @@ pub(super) struct Teller {
 }
 
 impl Teller {
-    pub(super) fn new(options: &AcpCommand) -> Self {
+    pub(super) fn new(options: &AcpCommand, machine: &Machine) -> Self {
         let mut scrubber = Scrubber::new();
+        // Of the user's own variables it got its keys, and may repeat them.
+        for key in options.preset.into_iter().flat_map(|preset| preset.keys(machine)) {
+            scrubber.add(&key);
+        }
         for (_, value) in &options.env {
             scrubber.add(value);
         }
@@ -103,13 +108,7 @@ pub(super) async fn start(
 }
 
 fn config(options: &AcpCommand, surroundings: &AcpSurroundings, cwd: &Path) -> ChildConfig {
-    let passes = options.preset.map_or(&[][..], |preset| preset.passes);
-    let passed = surroundings
-        .machine
-        .variables()
-        .iter()
-        .filter(|(name, _)| passes.iter().any(|passed| name == OsStr::new(passed)))
-        .cloned();
+    let passed = options.preset.into_iter().flat_map(|preset| preset.passed(&surroundings.machine)).cloned();
     let own = options.env.iter().map(|(name, value)| (name.into(), value.expose().into()));
     let given: Vec<(OsString, OsString)> = passed.chain(own).collect();
     let variables = surroundings.machine.variables().iter().cloned();

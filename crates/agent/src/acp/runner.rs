@@ -14,8 +14,9 @@ use toolway_bridge::RawJson;
 use super::calls::Told;
 use super::desk::Work;
 use super::frame::{Frame, RpcError};
-use super::live::{Broken, Live, Open};
+use super::live::{Broken, FLOODED, Live, Open};
 use super::names::{Meant, Names};
+use super::open_calls::OpenCalls;
 use super::options::{AcpCommand, AcpSurroundings};
 use super::peer::Happening;
 use super::telling::{self, Said, Telling};
@@ -31,6 +32,8 @@ pub(super) struct Runner<'a> {
     pub(super) surroundings: &'a AcpSurroundings,
     pub(super) turn: &'a EngineTurn,
     pub(super) sink: &'a dyn RunSink,
+    /// Calls of servers' tools that the agent has told of.
+    pub(super) calls: OpenCalls,
     pub(super) cancel: CancellationToken,
     /// The engine is being closed.
     pub(super) closing: &'a CancellationToken,
@@ -60,6 +63,21 @@ impl Runner<'_> {
     /// Executes it. A process that is of no use any more is not left in `slot`.
     pub(super) async fn run(&self, slot: &mut Option<Live>) -> Result<TurnEnd, AgentError> {
         self.check_limits()?;
+        if slot.as_ref().is_some_and(|live| live.is_busy) {
+            // The run before was dropped in the middle: what the agent does now would be told as this run's.
+            end_in(slot).await;
+        }
+        if let Some(live) = slot {
+            live.is_busy = true;
+        }
+        let ended = self.run_in(slot).await;
+        if let Some(live) = slot {
+            live.is_busy = false;
+        }
+        ended
+    }
+
+    async fn run_in(&self, slot: &mut Option<Live>) -> Result<TurnEnd, AgentError> {
         let outcome = match self.prepare(slot).await {
             Ok(()) => match slot.as_mut() {
                 Some(live) => self.prompt(live).await,
@@ -134,7 +152,7 @@ impl Runner<'_> {
     async fn prompt(&self, live: &mut Live) -> Result<(TurnEnd, bool), Broken> {
         let content = self.content(live).map_err(Broken::Refused)?;
         let Some(open) = live.open.as_mut() else { return Err(Broken::Cancelled) };
-        let mut telling = Telling::new(&open.id, self.names(), open.cost);
+        let mut telling = Telling::new(&open.id, self.names(), self.calls.clone(), open.cost);
         open.desk.begin();
         let params = json!({"sessionId": open.id, "prompt": content});
         let asked = live.peer.request("session/prompt", &params);
@@ -173,7 +191,7 @@ impl Runner<'_> {
         loop {
             let Some(open) = live.open.as_mut() else { return Came::Dead("there is no session".to_owned()) };
             if open.desk.is_flooded() {
-                return Came::Dead("it asks more than it reads answers to".to_owned());
+                return Came::Dead(FLOODED.to_owned());
             }
             let has_room = live.peer.has_room();
             let is_open = ending.is_none();

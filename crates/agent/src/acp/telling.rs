@@ -11,6 +11,7 @@ use toolway_bridge::RawJson;
 
 use super::calls::{Calls, Told};
 use super::names::Names;
+use super::open_calls::OpenCalls;
 use crate::event::{AssistantBlock, Delta, EventKind, Usage};
 
 /// A message is told at the latest when it has so many bytes; what follows is another.
@@ -70,10 +71,10 @@ struct Chunk {
 
 impl Telling {
     /// `before`: what the session had cost, as it was told.
-    pub(super) fn new(session: &str, names: Names, before: Option<f64>) -> Self {
+    pub(super) fn new(session: &str, names: Names, shared: OpenCalls, before: Option<f64>) -> Self {
         Self {
             session: session.to_owned(),
-            calls: Calls::new(names),
+            calls: Calls::new(names, shared),
             text: String::new(),
             message: None,
             thinking: String::new(),

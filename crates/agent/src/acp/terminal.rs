@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use toolway_transport::{Child, ChildConfig, Exit};
 
 /// The most terminals of a session at a time.
@@ -30,6 +30,8 @@ pub(super) struct Written {
 #[derive(Debug)]
 pub(super) struct Terminals {
     open: Mutex<BTreeMap<String, Arc<Terminal>>>,
+    /// What is started takes its place before it is there: many may be asked for at once.
+    places: Arc<Semaphore>,
     count: std::sync::atomic::AtomicU64,
     news: mpsc::Sender<Written>,
 }
@@ -39,6 +41,7 @@ pub(super) struct Terminal {
     child: Arc<Child>,
     kept: Mutex<Kept>,
     exit: watch::Receiver<Option<Exit>>,
+    _place: OwnedSemaphorePermit,
 }
 
 #[derive(Debug)]
@@ -99,14 +102,14 @@ impl Terminals {
     /// None yet. What they write is told as well to whoever has the other end, as far as that keeps up.
     pub(super) fn new() -> (Self, mpsc::Receiver<Written>) {
         let (news, written) = mpsc::channel(256);
-        (Self { open: Mutex::default(), count: std::sync::atomic::AtomicU64::new(0), news }, written)
+        let places = Arc::new(Semaphore::new(MOST));
+        (Self { open: Mutex::default(), places, count: std::sync::atomic::AtomicU64::new(0), news }, written)
     }
 
     /// Starts a command. The environment of the configuration is the command's whole one.
     pub(super) async fn create(&self, config: ChildConfig, limit: Option<u64>) -> Result<String, String> {
-        if lock(&self.open).len() >= MOST {
-            return Err(format!("{MOST} terminals are open: release some of them"));
-        }
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        let place = place.map_err(|_| format!("{MOST} terminals are open: release some of them"))?;
         let spawned = tokio::task::spawn_blocking(move || Child::spawn(&config)).await;
         let mut child = spawned.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         drop(child.take_stdin());
@@ -116,7 +119,7 @@ impl Terminals {
         let most = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(KEPT).min(KEPT);
         let kept = Mutex::new(Kept { bytes: VecDeque::new(), most, cut: false });
         let (ended, exit) = watch::channel(None);
-        let terminal = Arc::new(Terminal { child: Arc::new(child), kept, exit });
+        let terminal = Arc::new(Terminal { child: Arc::new(child), kept, exit, _place: place });
         let (reading, all_read) = std::sync::mpsc::channel::<()>();
         if let Some(stdout) = stdout {
             self.follow(&id, Arc::clone(&terminal), stdout, "stdout", reading.clone());
@@ -149,18 +152,27 @@ impl Terminals {
         drop(tokio::task::spawn_blocking(move || {
             let _until_read = reading;
             let mut buffer = vec![0; PIECE];
+            // The beginning of a character whose end is still to come.
+            let mut begun = Vec::new();
             loop {
                 let read = match source.read(&mut buffer) {
-                    Ok(0) => return,
                     Ok(read) => read,
                     Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                    Err(_) => return,
+                    Err(_) => 0,
                 };
                 let piece = buffer.get(..read).unwrap_or_default();
                 lock(&terminal.kept).push(piece);
-                let text = String::from_utf8_lossy(piece).into_owned();
-                // Who watches and does not keep up misses some; the whole is kept.
-                news.try_send(Written { terminal: id.clone(), stream, text }).ok();
+                begun.extend_from_slice(piece);
+                let whole = if read == 0 { begun.len() } else { whole_characters(&begun) };
+                let text: Vec<u8> = begun.drain(..whole).collect();
+                if !text.is_empty() {
+                    let text = String::from_utf8_lossy(&text).into_owned();
+                    // Who watches and does not keep up misses some; the whole is kept.
+                    news.try_send(Written { terminal: id.clone(), stream, text }).ok();
+                }
+                if read == 0 {
+                    return;
+                }
             }
         }));
     }
@@ -193,6 +205,21 @@ impl Terminals {
             terminal.kill().await;
         }
     }
+}
+
+/// So many of the bytes are whole characters, or no characters at all.
+fn whole_characters(bytes: &[u8]) -> usize {
+    for (after, byte) in bytes.iter().rev().take(3).enumerate() {
+        let long = match byte {
+            0x80..=0xbf => continue,
+            0xc0..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf7 => 4,
+            _ => 1,
+        };
+        return if long > after + 1 { bytes.len() - after - 1 } else { bytes.len() };
+    }
+    bytes.len()
 }
 
 /// What is started for a command of the protocol: with arguments the program itself; without any it is a line for a shell,
@@ -233,6 +260,17 @@ mod tests {
         let args = ["-c".to_owned(), "echo it's".to_owned(), String::new()];
         assert_eq!(line("sh", &args), r"sh -c 'echo it'\''s' ''");
         assert_eq!(line("ls -la | wc", &[]), "ls -la | wc");
+    }
+
+    #[test]
+    fn a_character_that_comes_in_two_pieces_is_told_whole() {
+        let text = "aä€𝄞".as_bytes();
+        for cut in 0..=text.len() {
+            let whole = whole_characters(&text[..cut]);
+            assert!(std::str::from_utf8(&text[..whole]).is_ok() && cut - whole < 4, "{cut} {whole}");
+        }
+        assert_eq!(whole_characters(b"a\xff"), 2);
+        assert_eq!(whole_characters(&[0x80; 5]), 5);
     }
 
     #[test]

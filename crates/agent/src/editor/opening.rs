@@ -71,6 +71,15 @@ impl Shared {
         if cwd.is_none() {
             faults.push("cwd: must be an absolute path".to_owned());
         }
+        // A folder that is not there would be found out with the first prompt only.
+        if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
+            faults.push(format!("cwd: {} is no folder", cwd.display()));
+        }
+        for name in ["additionalDirectories", "mcpServers"] {
+            if params.get(name).is_some_and(|given| !given.is_null() && !given.is_array()) {
+                faults.push(format!("{name}: must be a list"));
+            }
+        }
         let mut dirs = Vec::new();
         for (at, dir) in list(params, "additionalDirectories").enumerate() {
             match dir.as_str().map(PathBuf::from).filter(|dir| dir.is_absolute()) {
@@ -132,6 +141,9 @@ fn server(entry: &Value) -> Result<(String, McpServer), String> {
     let name = text("name")?;
     match entry.get("type").and_then(Value::as_str) {
         None | Some("stdio") => {
+            if entry.get("args").is_some_and(|args| !args.is_null() && !args.is_array()) {
+                return Err("args must be a list of texts".to_owned());
+            }
             let args = list(entry, "args").map(|arg| arg.as_str().map(str::to_owned));
             let args: Option<Vec<String>> = args.collect();
             let args = args.ok_or("args must be texts")?;
@@ -170,6 +182,7 @@ mod tests {
             (json!({"command": "x"}), "name is missing"),
             (json!({"name": "a"}), "command is missing"),
             (json!({"name": "a", "command": "x", "args": [1]}), "args must be texts"),
+            (json!({"name": "a", "command": "x", "args": "y"}), "args must be a list of texts"),
             (json!({"name": "a", "command": "x", "env": {"A": "b"}}), "env must be a list of name and value"),
             (json!({"name": "a", "type": "http", "url": ""}), "url must be a text that is not empty"),
             (json!({"name": "a", "type": "acp", "id": "x"}), "type \"acp\" is none of stdio, http, sse"),

@@ -206,9 +206,15 @@ impl EditorSession {
         }
     }
 
-    /// What is wrong with servers and files is told where it was not told before.
+    /// What is wrong with servers and files is told where it was not told before; notes about the work, each time.
     fn event(&self, event: EventKind, client: Client) -> Vec<Update> {
-        let EventKind::System(init) = event else { return Vec::new() };
+        let init = match event {
+            EventKind::System(init) => init,
+            EventKind::Task { status, text } => {
+                return showing::task(status.as_deref(), text, client.notices);
+            }
+            _ => return Vec::new(),
+        };
         let problems = showing::problems(&init);
         let news = {
             let mut state = lock(&self.state);
@@ -220,12 +226,7 @@ impl EditorSession {
         if news.is_empty() {
             return Vec::new();
         }
-        let text = news.join("\n");
-        vec![Update::Plain(if client.notices {
-            showing::notice("Toolway: something is not as configured", &text)
-        } else {
-            showing::thought(&format!("Toolway: {text}\n\n"))
-        })]
+        vec![showing::aside("something is not as configured", &news.join("\n"), client.notices)]
     }
 
     async fn updates(&self, updates: Vec<Update>, shared: &Shared) {

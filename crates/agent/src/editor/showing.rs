@@ -90,6 +90,9 @@ impl Showing {
                 })
                 .collect(),
             EventKind::ToolCall(call) => self.call(&call),
+            EventKind::Task { status: Some(status), text: Some(text) } if status == "plan" => {
+                vec![Update::Plain(plan(&text))]
+            }
             _ => Vec::new(),
         }
     }
@@ -146,7 +149,10 @@ pub(super) fn problems(init: &SystemInit) -> Vec<String> {
 
 /// Whether the user wants to know: not of a server that is on its way, or that the user has switched off.
 fn is_wrong(server: &ServerReport) -> bool {
-    !matches!(server.state.as_str(), "connected" | "starting" | "connecting" | "disabled" | "shadowed")
+    !matches!(
+        server.state.as_str(),
+        "connected" | "starting" | "connecting" | "handed_over" | "disabled" | "shadowed"
+    )
 }
 
 pub(super) fn message(text: &str) -> Value {
@@ -157,9 +163,53 @@ pub(super) fn thought(text: &str) -> Value {
     chunk("agent_thought_chunk", text)
 }
 
-/// A note that is no part of the conversation, for editors that show such.
-pub(super) fn notice(title: &str, text: &str) -> Value {
-    json!({"sessionUpdate": "notice", "severity": "warning", "title": title, "description": text})
+/// What is no part of the conversation: a notice where the editor shows such, elsewhere a piece of thinking.
+pub(super) fn aside(title: &str, text: &str, notices: bool) -> Update {
+    Update::Plain(if notices {
+        let title = format!("Toolway: {title}");
+        json!({"sessionUpdate": "notice", "severity": "warning", "title": title, "description": text})
+    } else {
+        thought(&format!("Toolway: {text}\n\n"))
+    })
+}
+
+/// A note about the work. The plan and the commands of an agent behind the protocol are shown as the plan and the commands
+/// that they are.
+pub(super) fn task(status: Option<&str>, text: Option<String>, notices: bool) -> Vec<Update> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Vec::new() };
+    let title = match status {
+        Some("plan") => return vec![Update::Plain(plan(&text))],
+        Some("commands") => return vec![Update::Plain(commands(&text))],
+        // What the editor chose, or what it shows by itself.
+        Some("mode" | "compaction") => return Vec::new(),
+        Some("refused") => "something was refused",
+        Some("new_session") => "the conversation is a new one",
+        Some("servers") => "the servers are not used",
+        Some("subagent") => "a subagent",
+        _ => "a note",
+    };
+    vec![aside(title, &text, notices)]
+}
+
+/// The entries of a plan, of the lines that it is told as: `[x] dig`.
+fn plan(text: &str) -> Value {
+    let entry = |line: &str| {
+        let (mark, content) = line.split_once("] ")?;
+        let status = match mark {
+            "[x" => "completed",
+            "[~" => "in_progress",
+            "[ " => "pending",
+            _ => return None,
+        };
+        Some(json!({"content": content, "priority": "medium", "status": status}))
+    };
+    json!({"sessionUpdate": "plan", "entries": text.lines().filter_map(entry).collect::<Vec<_>>()})
+}
+
+fn commands(text: &str) -> Value {
+    let command = |word: &str| json!({"name": word.trim_start_matches('/'), "description": ""});
+    let commands: Vec<Value> = text.split_whitespace().map(command).collect();
+    json!({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 }
 
 fn chunk(kind: &str, text: &str) -> Value {
@@ -215,6 +265,33 @@ mod tests {
         showing.delta(Delta::ToolCallStarted(running("d", "shell")), now);
         assert_eq!(told(&showing.finish("cancelled")), [pair("tool_call_update", "failed")]);
         assert!(showing.finish("cancelled").is_empty());
+    }
+
+    #[test]
+    fn notes_are_told_as_what_they_are() {
+        let shown = |status: &str, text: &str, notices| {
+            serde_json::to_value(task(Some(status), Some(text.to_owned()), notices)).unwrap()
+        };
+        let plan = shown("plan", "[x] dig\n[~] fill\n[ ] rest [x] more\nodd", false);
+        let entries: Vec<_> = plan[0]["entries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| (&one["content"], &one["status"]))
+            .collect();
+        let pair = |content: &'static str, status: &'static str| (json!(content), json!(status));
+        let expected =
+            [pair("dig", "completed"), pair("fill", "in_progress"), pair("rest [x] more", "pending")];
+        assert_eq!(entries, expected.each_ref().map(|(content, status)| (content, status)));
+        let commands = shown("commands", "/init /review", false);
+        assert_eq!(commands[0]["availableCommands"][1]["name"], "review");
+        for update in [&plan[0], &commands[0]] {
+            serde_json::from_value::<agent_client_protocol::v1::schema::SessionUpdate>(update.clone())
+                .unwrap();
+        }
+        assert_eq!(shown("refused", "no", true)[0]["sessionUpdate"], "notice");
+        assert_eq!(shown("refused", "no", false)[0]["content"]["text"], "Toolway: no\n\n");
+        assert_eq!(shown("mode", "plan", true), json!([]));
     }
 
     #[tokio::test(start_paused = true)]

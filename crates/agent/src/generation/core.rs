@@ -13,13 +13,13 @@ use tokio_util::task::TaskTracker;
 use toolway_bridge::RawJson;
 use toolway_guard::Guard;
 use toolway_proxy::gateway::{
-    CallGate, Expose, GatewayConfig, GatewayHandle, Held, HttpFront, HttpFrontConfig, Judgement,
-    SessionOptions, Shared, Status,
+    CallGate, CallListener, Expose, GatewayConfig, GatewayHandle, Heard, HttpFront, HttpFrontConfig,
+    Judgement, Passed, SessionOptions, Shared, Status,
 };
 use toolway_secret::Secret;
 
 use super::calls::Calls;
-use super::{Front, FrontGate, McpTarget};
+use super::{Front, FrontCall, FrontGate, McpTarget};
 use crate::catalogue::Offer;
 use crate::compose::Configured;
 use crate::error::AgentError;
@@ -226,10 +226,10 @@ impl CallGate for Asking {
     fn before(&self, tool: String, arguments: Bytes) -> Judgement<'_> {
         Box::pin(async move {
             let Some(shared) = self.0.upgrade() else {
-                return Err(Held::Refused("the servers of this run have ended".to_owned()));
+                return Err("the servers of this run have ended".to_owned());
             };
             let gate = shared.gate.read().unwrap_or_else(PoisonError::into_inner).clone();
-            let Some(gate) = gate else { return Ok(None) };
+            let Some(gate) = gate else { return Ok(Passed::default()) };
             let offer = shared.view.read().unwrap_or_else(PoisonError::into_inner).offer.clone();
             let through = offer.meant(&tool, &arguments);
             let (exposed, own) = match &through {
@@ -238,10 +238,9 @@ impl CallGate for Asking {
             };
             // What is not there is told so, and the gateway's own tools touch nothing.
             let Some(found) = offer.tool(exposed).filter(|found| !found.server.is_empty()) else {
-                return Ok(None);
+                return Ok(Passed::default());
             };
-            let own = RawJson::new(own);
-            let own = own.map_err(|_| Held::Refused("the arguments are no JSON".to_owned()))?;
+            let own = RawJson::new(own).map_err(|_| "the arguments are no JSON".to_owned())?;
             let target = McpTarget {
                 server: found.server.to_string(),
                 tool: found.tool.clone(),
@@ -249,23 +248,40 @@ impl CallGate for Asking {
                 read_only: found.read_only,
                 side_by_side: found.side_by_side,
             };
-            let allowed = gate.before(target.clone()).await.map_err(Held::Refused)?;
-            if let Some(calls) = shared.calls.as_ref().filter(|_| gate.hears()) {
-                // Where its end is waited for, the call is made here: dropping this gives it up.
-                let (begun, cancel) = (Instant::now(), CancellationToken::new());
-                let result = calls.call(exposed, allowed.bytes(), &mut |_| {}, &cancel).await;
-                let target = McpTarget { arguments: allowed, ..target };
-                let heard = gate.after(target, result.content, begun.elapsed()).await;
-                return Err(Held::Made(heard.bytes().clone()));
-            }
-            Ok(match (allowed == own, through.is_some()) {
+            let call = FrontCall { id: gate.call_id(&target), target };
+            let allowed = gate.before(call.clone()).await?;
+            let arguments = match (allowed == own, through.is_some()) {
                 (true, _) => None,
                 (false, false) => Some(allowed.bytes().clone()),
                 (false, true) => {
                     let name = serde_json::Value::from(exposed);
                     Some(format!(r#"{{"name":{name},"arguments":{}}}"#, allowed.text()).into())
                 }
-            })
+            };
+            let listener = gate.hears().then(|| -> Box<dyn CallListener> {
+                let target = McpTarget { arguments: allowed, ..call.target };
+                Box::new(Hearing { gate, call: FrontCall { target, ..call }, begun: Instant::now() })
+            });
+            Ok(Passed { arguments, listener })
+        })
+    }
+}
+
+/// Tells whoever was asked about a call what it gave.
+#[derive(Debug)]
+struct Hearing {
+    gate: Arc<dyn FrontGate>,
+    call: FrontCall,
+    begun: Instant,
+}
+
+impl CallListener for Hearing {
+    fn after(self: Box<Self>, result: Bytes) -> Heard {
+        Box::pin(async move {
+            // What is no JSON reaches nobody as a result.
+            let Ok(given) = RawJson::new(result.clone()) else { return result };
+            let Self { gate, call, begun } = *self;
+            gate.after(call, given, begun.elapsed()).await.bytes().clone()
         })
     }
 }

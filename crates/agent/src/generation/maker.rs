@@ -136,7 +136,7 @@ impl Maker {
             }
         };
         if entries.is_empty() {
-            let by = "Toolway: the agent connects to it itself".to_owned();
+            let by = "the agent, which connects to it itself".to_owned();
             configured.state = Some(ServerState::Disabled { by });
         }
         let mut settings = self.guard.config().clone();

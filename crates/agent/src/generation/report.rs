@@ -74,7 +74,12 @@ fn is_given(part: &Part, configured: &Configured) -> bool {
 
 fn report(configured: &Configured, status: Option<&Status>) -> ServerReport {
     let state = configured.state.as_ref().or_else(|| status.map(|status| &status.state));
-    let told = Told::of(state.unwrap_or(&ServerState::Starting), configured.lazy);
+    let mut told = Told::of(state.unwrap_or(&ServerState::Starting), configured.lazy);
+    if configured.source == "direct" && matches!(state, Some(ServerState::Disabled { .. })) {
+        // Nobody has switched it off: an agent behind a protocol has it, as it is.
+        let reason = Some("the agent connects to it itself".to_owned());
+        told = Told { state: "handed_over".to_owned(), reason };
+    }
     let used = status.and_then(|status| status.transport);
     let notes = status.map(notes).filter(|notes| !notes.is_empty());
     ServerReport {

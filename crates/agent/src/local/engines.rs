@@ -3,12 +3,13 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use tokio::sync::OnceCell;
 
 use crate::acp::{AcpCommand, AcpEngine, AcpSurroundings};
 use crate::context::ContextSources;
-use crate::engine::{BoxFuture, Engine, EngineTurn, RunSink, TurnEnd};
+use crate::engine::{BoxFuture, Engine, EngineTurn, GRACE, RunSink, TurnEnd};
 use crate::error::AgentError;
 use crate::generation::guard;
 use crate::hooks::Hooks;
@@ -173,6 +174,10 @@ impl Engine for Chosen {
 
     fn needs_model(&self) -> bool {
         self.setup.command.is_none()
+    }
+
+    fn grace(&self) -> Duration {
+        self.setup.command.as_ref().map_or(GRACE, AcpCommand::grace)
     }
 
     fn prepare(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>> {

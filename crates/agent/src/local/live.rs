@@ -12,7 +12,7 @@ use super::observe::{self, Observer};
 use super::writer::{Stop, Writer};
 use crate::engine::{BoxFuture, Checkpoint, RunSink, Steer};
 use crate::error::AgentError;
-use crate::event::{Delta, Event, EventKind, RunStatus, ToolCallEvent, ToolCallStatus};
+use crate::event::{Delta, Event, EventKind, RunStatus, ToolCallEvent, ToolCallStatus, Usage};
 use crate::id::{AgentId, RunId};
 use crate::redact::Redactors;
 use crate::run::{
@@ -47,6 +47,8 @@ struct Telling {
     last: u64,
     /// Its terminal status was told.
     is_over: bool,
+    /// The tokens that were told last.
+    usage: Option<Usage>,
 }
 
 /// Who listens to deltas.
@@ -127,6 +129,9 @@ impl Live {
             return 0;
         }
         telling.last += 1;
+        if let EventKind::Usage(usage) = &event.kind {
+            telling.usage = Some(*usage);
+        }
         let is_end = change.as_ref().is_some_and(|change| change.status.is_terminal());
         telling.is_over = is_end;
         let offset = telling.last;
@@ -165,7 +170,8 @@ impl Live {
         end.result = end.result.map(|text| redactor.kept.owned(text));
         end.error = end.error.map(|(code, text)| (code, redactor.kept.owned(text)));
         end.duration = (OffsetDateTime::now_utc() - self.created_at).try_into().ok();
-        if let Some(usage) = end.usage {
+        // An engine that told them with its last answer told them all.
+        if let Some(usage) = end.usage.filter(|usage| locked(&self.telling).usage != Some(*usage)) {
             self.tell(EventKind::Usage(usage), None);
         }
         let message = end.error.as_ref().map(|(_, message)| message.clone());
@@ -176,7 +182,7 @@ impl Live {
         } else {
             if let Some(Stop::Lost(error)) = stop {
                 end.status = RunStatus::Error;
-                end.error = Some((error.code().to_owned(), error.to_string()));
+                end.error = Some((error.code().to_owned(), error.message()));
             }
             self.told_end(end.status, end.error.as_ref().map(|(_, message)| message.clone()));
             self.state.send_modify(|state| {

@@ -19,8 +19,6 @@ use crate::redact::{Given, Redactors};
 use crate::run::RunSource as _;
 use crate::store::{Claim, Keeper, Page, RunChange};
 
-/// How long an engine has to stop by itself.
-const GRACE: Duration = Duration::from_secs(2);
 /// Runs before this one that are looked at for calls whose end is not known.
 const BEFORE: usize = 8;
 
@@ -64,7 +62,7 @@ impl Task {
         if let Some(before) = &self.before {
             before.cancel.cancel();
             // An engine executes one prompt at a time.
-            timeout(GRACE * 2, before.wait()).await.ok();
+            timeout(self.engine.grace() * 2, before.wait()).await.ok();
         }
         let servers = match self.generations.for_run(&self.send).await {
             Ok(servers) => servers,
@@ -126,9 +124,9 @@ impl Task {
                 }),
                 () = self.live.writer.stopped.cancelled() => {
                     self.live.cancel.cancel();
-                    return stop(&mut work).await;
+                    return stop(&mut work, self.engine.grace()).await;
                 }
-                () = self.live.cancel.cancelled() => return stop(&mut work).await,
+                () = self.live.cancel.cancelled() => return stop(&mut work, self.engine.grace()).await,
                 _ = looks.tick() => {
                     let id = self.live.id().clone();
                     let asked = self.live.keeper.call(move |store| store.is_cancel_asked(&id)).await;
@@ -166,7 +164,7 @@ impl Task {
         let mut diagnostics = servers.map(Generation::diagnostics).unwrap_or_default();
         diagnostics.extend(self.notes.iter().cloned());
         SystemInit {
-            model: Some(self.model.id.clone()),
+            model: Some(self.model.id.clone()).filter(|model| !model.is_empty()),
             runtime: self.engine.name().to_owned(),
             cwd: Some(self.cwd.display().to_string()),
             tools: self.engine.tools(),
@@ -178,14 +176,17 @@ impl Task {
 }
 
 /// Waits for work that was told to stop, for as long as it may take; then it is dropped.
-async fn stop(work: &mut JoinSet<Result<TurnEnd, AgentError>>) -> Option<Result<TurnEnd, AgentError>> {
+async fn stop(
+    work: &mut JoinSet<Result<TurnEnd, AgentError>>,
+    grace: Duration,
+) -> Option<Result<TurnEnd, AgentError>> {
     tokio::select! {
         biased;
         done = work.join_next() => match done {
             Some(Ok(end)) => Some(end),
             _ => None,
         },
-        () = sleep(GRACE) => {
+        () = sleep(grace) => {
             work.abort_all();
             None
         }
@@ -257,6 +258,6 @@ fn cancelled() -> RunChange {
 }
 
 fn failed(error: &AgentError) -> RunChange {
-    let error = Some((error.code().to_owned(), error.to_string()));
+    let error = Some((error.code().to_owned(), error.message()));
     RunChange { error, ..RunChange::to(RunStatus::Error) }
 }

@@ -75,35 +75,34 @@ impl Rulebook {
         let ground = Ground::new(cwd, roots, &environment.home, environment.platform);
         let own = environment.config_dir.join("**").to_string_lossy().into_owned();
         let patterns = GUARDED.into_iter().chain(["~/.cursor/*.json", "~/.cursor/hooks/**", &own]);
-        let guarded = patterns.filter_map(|pattern| ground.pattern(pattern).ok()).collect();
+        let guarded = patterns.map(|pattern| ground.pattern(pattern)).collect();
         let PermissionRules { allow, deny, doubts, warnings: _ } = rules;
         let mut book = Self { mode, ground, allow: Vec::new(), deny: Vec::new(), doubts, guarded };
         for rule in deny {
-            match book.ready(rule.clone()) {
-                Ok(ready) => book.deny.push(ready),
-                Err(message) => book.doubts.push(Problem::error(format!("{}: {message}", rule.text))),
-            }
+            let ready = book.ready(rule);
+            book.deny.push(ready);
         }
         book.permit(allow);
         book
     }
 
-    /// Adds permissions. One that cannot be understood allows nothing.
+    /// Adds permissions.
     pub(super) fn permit(&mut self, rules: impl IntoIterator<Item = Rule>) {
         for rule in rules {
             let known = self.allow.iter().any(|ready| ready.rule.text == rule.text);
-            if let Some(ready) = self.ready(rule).ok().filter(|_| !known) {
+            if !known {
+                let ready = self.ready(rule);
                 self.allow.push(ready);
             }
         }
     }
 
-    fn ready(&self, rule: Rule) -> Result<Ready, String> {
+    fn ready(&self, rule: Rule) -> Ready {
         let path = match &rule.token {
-            Token::Read(pattern) | Token::Write(pattern) => Some(self.ground.pattern(pattern)?),
+            Token::Read(pattern) | Token::Write(pattern) => Some(self.ground.pattern(pattern)),
             Token::Shell(_) | Token::Mcp { .. } | Token::Fetch(_) => None,
         };
-        Ok(Ready { rule, path })
+        Ready { rule, path }
     }
 
     /// Whether any rule denies reading.

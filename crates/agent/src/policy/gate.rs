@@ -18,6 +18,9 @@ use super::remember::remember;
 use super::rule::{PermissionRules, Rule};
 use crate::hooks::{HookCall, HookFacts, Hooks, McpServerUse};
 
+/// How the text of a refusal begins that a person gave, who knows of it.
+pub(crate) const USER_REFUSED: &str = "permission denied: the user refused to ";
+
 /// A call that is about to be made.
 pub struct ToolUse<'a> {
     /// Its id.
@@ -313,7 +316,7 @@ impl Gate {
             Answer::Once | Answer::ThisAgent | Answer::Always => {}
             Answer::No(said) => {
                 let said = said.map(|said| format!(" and said: {said}")).unwrap_or_default();
-                return Err(format!("permission denied: the user refused to {}{said}", listed(&open)));
+                return Err(format!("{USER_REFUSED}{}{said}", listed(&open)));
             }
         }
         Ok(())

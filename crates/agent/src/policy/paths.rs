@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use regex::Regex;
 use toolway_config::Platform;
 
-use super::token::path_pattern;
+use super::pattern::Pattern;
 
 /// More links than this lead in a circle.
 const LINKS: u32 = 40;
@@ -34,11 +33,11 @@ pub(super) struct Place {
 #[derive(Debug, Clone)]
 pub(super) struct PathPattern {
     /// Against paths below a root.
-    below: Option<Regex>,
+    below: Option<Pattern>,
     /// Against whole paths.
-    whole: Vec<Regex>,
+    whole: Vec<Pattern>,
     /// `**/...`: a denial holds everywhere.
-    anywhere: Option<Regex>,
+    anywhere: Option<Pattern>,
     /// The path that it names, if it has no wildcard.
     pub(super) exact: bool,
 }
@@ -90,7 +89,7 @@ impl Ground {
     }
 
     /// Makes a pattern ready.
-    pub(super) fn pattern(&self, pattern: &str) -> Result<PathPattern, String> {
+    pub(super) fn pattern(&self, pattern: &str) -> PathPattern {
         let expanded = text_of(&self.expand_home(pattern));
         // A folder is named by what is in it.
         let expanded = match expanded.strip_suffix('/') {
@@ -100,24 +99,24 @@ impl Ground {
         let exact = !expanded.contains(['*', '?']);
         let relative = expanded.strip_prefix("./").unwrap_or(&expanded);
         if !Path::new(relative).is_absolute() {
-            let below = path_pattern(relative, self.any_case)?;
+            let below = Pattern::of_path(relative, self.any_case);
             let anywhere = if relative.starts_with("**") {
-                Some(path_pattern(&format!("/{relative}"), self.any_case)?)
+                Some(Pattern::of_path(&format!("/{relative}"), self.any_case))
             } else {
                 None
             };
-            return Ok(PathPattern { below: Some(below), whole: Vec::new(), anywhere, exact });
+            return PathPattern { below: Some(below), whole: Vec::new(), anywhere, exact };
         }
-        let mut whole = vec![path_pattern(&text_of(&plain(Path::new(&expanded))), self.any_case)?];
+        let mut whole = vec![Pattern::of_path(&text_of(&plain(Path::new(&expanded))), self.any_case)];
         // What stands before the first wildcard may lead through links.
         let names: Vec<&str> = expanded.split('/').collect();
         let wild = names.iter().position(|name| name.contains(['*', '?'])).unwrap_or(names.len());
         let (before, after) = names.split_at(wild);
         if let Some(real) = resolve(Path::new(&format!("/{}", before.join("/").trim_start_matches('/')))) {
             let real = [&[text_of(&real).trim_end_matches('/')], after].concat().join("/");
-            whole.push(path_pattern(if real.is_empty() { "/" } else { &real }, self.any_case)?);
+            whole.push(Pattern::of_path(if real.is_empty() { "/" } else { &real }, self.any_case));
         }
-        Ok(PathPattern { below: None, whole, anywhere: None, exact })
+        PathPattern { below: None, whole, anywhere: None, exact }
     }
 
     /// Whether a permission for the pattern is one for the place: where it really leads counts.
@@ -129,15 +128,15 @@ impl Ground {
     pub(super) fn denies(&self, pattern: &PathPattern, place: &Place) -> bool {
         let paths = [Some(&place.written), place.real.as_ref()];
         paths.into_iter().flatten().flat_map(|path| path.ancestors()).any(|path| {
-            let is_there = |regex: &Regex| regex.is_match(&text_of(path));
+            let is_there = |each: &Pattern| each.is_match(&text_of(path));
             self.fits(pattern, path) || pattern.anywhere.as_ref().is_some_and(is_there)
         })
     }
 
     fn fits(&self, pattern: &PathPattern, path: &Path) -> bool {
         let text = text_of(path);
-        pattern.whole.iter().any(|regex| regex.is_match(&text))
-            || pattern.below.as_ref().is_some_and(|regex| self.below(path).any(|text| regex.is_match(&text)))
+        pattern.whole.iter().any(|each| each.is_match(&text))
+            || pattern.below.as_ref().is_some_and(|each| self.below(path).any(|text| each.is_match(&text)))
     }
 }
 

@@ -1,12 +1,10 @@
 //! Owns the language of permission rules: `Shell(git status)`, `Read(src/**)`, `Write(*.md)`, `Mcp(server:tool)`,
 //! `WebFetch(*.example.com)`. Pure.
 
-use regex::Regex;
+use super::pattern::Pattern;
 
 /// A rule's text may not be longer.
 const LONGEST: usize = 4096;
-/// The largest program of a pattern, in bytes.
-const LARGEST: usize = 1 << 20;
 
 /// A rule as it was read.
 #[derive(Debug, Clone)]
@@ -18,9 +16,9 @@ pub(super) enum Token {
     /// A pattern of paths.
     Write(String),
     /// A server and its tool.
-    Mcp { server: Regex, tool: Regex },
+    Mcp { server: Pattern, tool: Pattern },
     /// A host.
-    Fetch(Regex),
+    Fetch(Pattern),
 }
 
 /// What a command must look like.
@@ -29,9 +27,9 @@ pub(super) struct ShellPattern {
     /// `*`: whatever it is, also what cannot be understood.
     pub(super) all: bool,
     /// Its first words.
-    pub(super) words: Vec<Regex>,
+    pub(super) words: Vec<Pattern>,
     /// All that follows, one space between words.
-    pub(super) rest: Option<Regex>,
+    pub(super) rest: Option<Pattern>,
 }
 
 /// The kinds of rules, as they are written.
@@ -53,10 +51,10 @@ impl Token {
         }
         match kind.to_ascii_lowercase().as_str() {
             "shell" => Ok(Self::Shell(ShellPattern::parse(inside)?)),
-            "read" => path(inside).map(Self::Read),
-            "write" => path(inside).map(Self::Write),
+            "read" => Ok(Self::Read(inside.to_owned())),
+            "write" => Ok(Self::Write(inside.to_owned())),
             "mcp" => mcp(inside),
-            "webfetch" => text_pattern(&inside.to_ascii_lowercase()).map(Self::Fetch),
+            "webfetch" => Ok(Self::Fetch(Pattern::of_text(&inside.to_ascii_lowercase()))),
             _ => Err(format!("{kind:?} is no kind of rule; {KINDS}")),
         }
     }
@@ -70,20 +68,15 @@ impl ShellPattern {
         let space = text.find(char::is_whitespace).unwrap_or(text.len());
         let (head, rest) = match text.split_once(':') {
             // `command:arguments`
-            Some((head, rest)) if head.len() < space => (head, Some(text_pattern(rest.trim())?)),
+            Some((head, rest)) if head.len() < space => (head, Some(Pattern::of_text(rest.trim()))),
             _ => (text.strip_suffix(":*").unwrap_or(text), None),
         };
-        let words: Vec<Regex> = head.split_whitespace().map(text_pattern).collect::<Result<_, _>>()?;
+        let words: Vec<Pattern> = head.split_whitespace().map(Pattern::of_text).collect();
         if words.is_empty() {
             return Err("names no command".to_owned());
         }
         Ok(Self { all: false, words, rest })
     }
-}
-
-fn path(text: &str) -> Result<String, String> {
-    path_pattern(text, false)?;
-    Ok(text.to_owned())
 }
 
 fn mcp(text: &str) -> Result<Token, String> {
@@ -92,26 +85,10 @@ fn mcp(text: &str) -> Result<Token, String> {
     if server.is_empty() || tool.is_empty() {
         return Err("server or tool is missing; Mcp(server:*) is all tools of a server".to_owned());
     }
-    Ok(Token::Mcp { server: text_pattern(server)?, tool: text_pattern(tool)? })
+    Ok(Token::Mcp { server: Pattern::of_text(server), tool: Pattern::of_text(tool) })
 }
 
-/// `*` is any text, `?` any character; a backslash takes what follows as it is.
-pub(super) fn text_pattern(pattern: &str) -> Result<Regex, String> {
-    let mut source = String::from("(?s)^");
-    let mut characters = pattern.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '*' => source.push_str(".*"),
-            '?' => source.push('.'),
-            '\\' => literal(characters.next().unwrap_or('\\'), &mut source),
-            other => literal(other, &mut source),
-        }
-    }
-    source.push('$');
-    compile(&source)
-}
-
-/// A text by which [`text_pattern`] finds exactly itself.
+/// A text by which [`Pattern::of_text`] finds exactly itself.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -121,52 +98,6 @@ pub(super) fn escaped(text: &str) -> String {
         escaped.push(character);
     }
     escaped
-}
-
-/// `*` and `?` stay inside a folder, `**` does not. With `/` between the names.
-pub(super) fn path_pattern(pattern: &str, any_case: bool) -> Result<Regex, String> {
-    let mut source = String::from(if any_case { "(?si)^" } else { "(?s)^" });
-    let mut rest = pattern;
-    let mut at_start = true;
-    while let Some(character) = rest.chars().next() {
-        if let Some(after) = rest.strip_prefix("**/").filter(|_| at_start) {
-            source.push_str("(?:.*/)?");
-            rest = after;
-            continue;
-        }
-        if let Some(after) = rest.strip_prefix("/**").filter(|after| after.is_empty()) {
-            // The folder itself as well.
-            source.push_str("(?:/.*)?");
-            rest = after;
-            continue;
-        }
-        if let Some(after) = rest.strip_prefix("**") {
-            source.push_str(".*");
-            (rest, at_start) = (after, false);
-            continue;
-        }
-        match character {
-            '*' => source.push_str("[^/]*"),
-            '?' => source.push_str("[^/]"),
-            other => literal(other, &mut source),
-        }
-        at_start = character == '/';
-        rest = rest.get(character.len_utf8()..).unwrap_or_default();
-    }
-    source.push('$');
-    compile(&source)
-}
-
-fn literal(character: char, source: &mut String) {
-    let mut buffer = [0; 4];
-    source.push_str(&regex::escape(character.encode_utf8(&mut buffer)));
-}
-
-fn compile(source: &str) -> Result<Regex, String> {
-    regex::RegexBuilder::new(source)
-        .size_limit(LARGEST)
-        .build()
-        .map_err(|_| "is too large a pattern".to_owned())
 }
 
 #[cfg(test)]
@@ -188,33 +119,9 @@ mod tests {
     }
 
     #[test]
-    fn paths_fit_patterns_by_names() {
-        for (pattern, path, fits) in [
-            ("src/**/*.ts", "src/a.ts", true),
-            ("src/**/*.ts", "src/b/c/a.ts", true),
-            ("src/**/*.ts", "xsrc/a.ts", false),
-            ("**/.env*", ".env", true),
-            ("**/.env*", "a/b/.env.local", true),
-            ("**/.env*", "a/b.env", false),
-            (".env*", "a/.env", false),
-            ("src/**", "src", true),
-            ("src/**", "src/a/b", true),
-            ("src/**", "srcs", false),
-            ("a?c", "abc", true),
-            ("a?c", "a/c", false),
-            ("*", "a/b", false),
-            ("**", "a/b", true),
-            ("a.c", "abc", false),
-        ] {
-            assert_eq!(path_pattern(pattern, false).unwrap().is_match(path), fits, "{pattern} {path}");
-        }
-        assert!(path_pattern("SRC/*", true).unwrap().is_match("src/A"));
-    }
-
-    #[test]
     fn an_escaped_text_fits_itself_alone() {
         for text in ["a*b", "what?", "c:\\x", "plain"] {
-            let pattern = text_pattern(&escaped(text)).unwrap();
+            let pattern = Pattern::of_text(&escaped(text));
             assert!(pattern.is_match(text), "{text}");
             assert!(!pattern.is_match("aXb") && !pattern.is_match("whatX"), "{text}");
         }

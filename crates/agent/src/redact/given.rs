@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use toolway_secret::Secret;
 
+use crate::acp::AcpPreset;
 use crate::inline::{DirectServer, McpServers};
 use crate::options::{AgentOptions, EngineChoice, SendOptions, ServerChange, SubagentServers};
 
@@ -39,6 +40,12 @@ pub(crate) fn given(options: &AgentOptions, send: Option<&SendOptions>) -> Given
                     .iter()
                     .filter(|(name, value)| is_told(name, value.expose()))
                     .map(|(_, value)| value.clone()),
+            );
+            let preset = acp.preset.as_deref().and_then(AcpPreset::named);
+            all.secrets.extend(
+                preset
+                    .into_iter()
+                    .flat_map(|preset| preset.keys(&options.work_machine()).collect::<Vec<_>>()),
             );
         }
         // Not kept either: a conversation must not carry it to disk.

@@ -10,7 +10,7 @@ use apply::{Change, apply};
 
 use super::arguments::fault;
 use super::diff::diff;
-use super::text::{Content, MARK, content};
+use super::text::{Content, MARK, content, counted};
 use super::write::{not_written, on_disk, unchanged};
 use super::{Arguments, Capability, Tool, ToolContext, ToolOutput, disk};
 use crate::engine::BoxFuture;
@@ -138,11 +138,11 @@ async fn run(context: &ToolContext, args: &Arguments) -> Result<ToolOutput, Tool
         });
         let lines: Vec<String> = places.iter().take(10).map(usize::to_string).collect();
         let more = if places.len() > 10 { ", ..." } else { "" };
-        let word = if places.len() == 1 { "place" } else { "places" };
         let said = format!(
-            "Changed {named} in {} {word} (line {}{more}): {added} lines added, {removed} removed.",
-            places.len(),
-            lines.join(", ")
+            "Changed {named} in {} (line {}{more}): {} added, {removed} removed.",
+            counted(places.len(), "place"),
+            lines.join(", "),
+            counted(added, "line")
         );
         Ok(ToolOutput::text(said).with_details(&details))
     };

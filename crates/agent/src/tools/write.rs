@@ -9,7 +9,7 @@ use super::arguments::fault;
 use super::diff::diff;
 use super::files::Standing;
 use super::paths::Place;
-use super::text::{Content, content};
+use super::text::{Content, content, counted};
 use super::{Arguments, Capability, Tool, ToolContext, ToolOutput, ToolSession, disk};
 use crate::engine::BoxFuture;
 use crate::policy::Action;
@@ -105,7 +105,8 @@ fn written(place: &Place, named: &str, old: Option<Vec<u8>>, new: &str) -> ToolO
         "linesAdded": added,
         "linesRemoved": removed,
     });
-    ToolOutput::text(format!("{what} {named} ({} lines, {} bytes).", new.lines().count(), new.len()))
+    let lines = counted(new.lines().count(), "line");
+    ToolOutput::text(format!("{what} {named} ({lines}, {}).", counted(new.len(), "byte")))
         .with_details(&details)
 }
 

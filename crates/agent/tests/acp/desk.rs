@@ -2,7 +2,8 @@
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use toolway_agent::{Delta, EventKind};
+use toolway_agent::{Delta, DirectServer, EventKind};
+use toolway_secret::Secret;
 
 use crate::rig::{Rig, script};
 
@@ -133,5 +134,62 @@ async fn commands_run_in_the_workspace_and_their_output_is_told() -> Result<()> 
         .collect();
     // What was written before the call showed the terminal is in the result alone.
     ensure!(output.contains(told.trim()), "{told}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn of_a_refusal_the_user_is_told_why() -> Result<()> {
+    let shell = |command: &str| json!({"permission": {"toolCall": {"toolCallId": command, "kind": "execute", "rawInput": {"command": command}}}});
+    let mut always = shell("git log");
+    always["permission"]["options"] =
+        json!([{"optionId": "always", "name": "Always", "kind": "allow_always"}]);
+    let rig = Rig::with(
+        &script(json!([shell("git status"), shell("git push"), shell("make"), always])),
+        &["Shell(git *)"],
+        &["Shell(git push)"],
+    )?;
+    let (end, sink) = rig.prompt("go").await?;
+    end?;
+    let notes = sink.notes("refused");
+    ensure!(notes.len() == 3, "{notes:?}");
+    ensure!(notes[0].contains("run git push") && notes[0].contains("the rule Shell(git push)"), "{notes:?}");
+    ensure!(notes[1].contains("run make") && notes[1].contains("permissions.allow"), "{notes:?}");
+    ensure!(notes[2].contains("git log") && notes[2].contains("one time only"), "{notes:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rule_denies_what_an_agent_calls_past_the_front_where_it_asks() -> Result<()> {
+    let question = |tool: &str| {
+        json!({"permission": {
+            "toolCall": {"toolCallId": tool, "kind": "other", "title": format!("pi_tools_{tool}"), "rawInput": {}},
+            "allowed": [{"say": format!("called {tool};")}], "refused": [{"say": format!("no {tool};")}],
+        }})
+    };
+    let direct = DirectServer {
+        name: "pi_tools".to_owned(),
+        url: Secret::new("http://127.0.0.1:9/mcp"),
+        headers: Vec::new(),
+    };
+    let rig = Rig::with(&script(json!([question("ask"), question("erase")])), &[], &["Mcp(pi_tools:erase)"])?;
+    let (end, sink) = rig.direct(direct).prompt("go").await?;
+    assert_eq!(end?.result.as_deref(), Some("called ask;no erase;"));
+    assert_eq!(sink.notes("refused").len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_more_terminals_run_than_are_allowed_however_fast_they_are_asked_for() -> Result<()> {
+    let rig = Rig::new(&json!({}))?;
+    let create = |_| ask("terminal/create", json!({"command": "sleep", "args": ["1000"]}));
+    let many: Vec<Value> = (0..40).map(create).collect();
+    let steps = json!([{"at_once": many}]);
+    std::fs::write(rig.outside().join("script.json"), script(steps).to_string())?;
+    rig.prompt("go").await?.0?;
+    let answers = rig.answers()?;
+    let created = answers.iter().filter(|answer| answer["result"]["terminalId"].is_string()).count();
+    let refused =
+        answers.iter().filter(|answer| answer["error"]["message"].to_string().contains("release")).count();
+    assert_eq!((created, refused), (16, 24), "{answers:?}");
     Ok(())
 }

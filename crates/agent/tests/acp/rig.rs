@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolway_agent::{
     AcpCommand, AcpEngine, AcpOptions, AcpSurroundings, AcpTimeouts, AgentError, AgentId, AgentOptions,
-    BoxFuture, Checkpoint, Delta, Engine as _, EngineTurn, EventKind, Gate, GateOptions, Generation,
-    Generations, Hooks, Limits, Machine, McpServers, Mode, ModelChoice, PermissionMode, PermissionRules,
-    Prompt, RunId, RunSink, SendOptions, Steering, TurnEnd,
+    BoxFuture, Checkpoint, Delta, DirectServer, Engine as _, EngineTurn, EventKind, Gate, GateOptions,
+    Generation, Generations, Hooks, Limits, LocalOptions, Machine, McpServers, Mode, ModelChoice,
+    PermissionMode, PermissionRules, Place, Prompt, RunId, RunSink, SendOptions, Steering, TurnEnd,
 };
 use toolway_secret::Secret;
 
@@ -22,7 +24,11 @@ pub(crate) struct Recorder {
     pub(crate) events: Mutex<Vec<EventKind>>,
     pub(crate) deltas: Mutex<Vec<Delta>>,
     pub(crate) checkpoint: Mutex<Option<Checkpoint>>,
+    changed: Notify,
 }
+
+/// Long enough for a machine with other things to do.
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -35,6 +41,25 @@ impl Recorder {
 
     pub(crate) fn deltas(&self) -> Vec<Delta> {
         lock(&self.deltas).clone()
+    }
+
+    /// Waits until it was told what is wanted.
+    pub(crate) async fn until(&self, holds: impl Fn(&Self) -> bool) -> Result<()> {
+        let waits = async {
+            loop {
+                let changed = self.changed.notified();
+                if holds(self) {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        timeout(LONG, waits).await.with_context(|| format!("it was not told in time: {self:?}"))
+    }
+
+    /// Waits until the agent has said something.
+    pub(crate) async fn until_something_is_said(&self) -> Result<()> {
+        self.until(|told| !told.deltas().is_empty()).await
     }
 
     pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
@@ -54,11 +79,13 @@ impl Recorder {
 impl RunSink for Recorder {
     fn event(&self, kind: EventKind) -> BoxFuture<'_, Result<(), AgentError>> {
         lock(&self.events).push(kind);
+        self.changed.notify_waiters();
         Box::pin(async { Ok(()) })
     }
 
     fn delta(&self, delta: Delta) -> BoxFuture<'_, ()> {
         lock(&self.deltas).push(delta);
+        self.changed.notify_waiters();
         Box::pin(async {})
     }
 
@@ -106,6 +133,7 @@ impl Rig {
         let mut command = AcpCommand::of(&options)?;
         command.timeouts = AcpTimeouts {
             start: Duration::from_secs(20),
+            sign_in: Duration::from_secs(20),
             session: Duration::from_secs(20),
             cancel: Duration::from_secs(10),
         };
@@ -135,6 +163,23 @@ impl Rig {
     pub(crate) fn servers(mut self, servers: McpServers) -> Self {
         self.options.mcp_servers = servers;
         self
+    }
+
+    /// With a server that the agent is given as it is.
+    pub(crate) fn direct(mut self, server: DirectServer) -> Self {
+        self.options.place = Place::Local(Box::new(LocalOptions {
+            direct_servers: vec![server],
+            server_patience: Some(Duration::ZERO),
+            ..LocalOptions::default()
+        }));
+        self
+    }
+
+    /// The machine with one more variable.
+    pub(crate) fn machine_with(&self, name: &str, value: &str) -> Machine {
+        let mut variables = self.surroundings.machine.variables().to_vec();
+        variables.push((name.into(), value.into()));
+        Machine::new(variables, self.work())
     }
 
     pub(crate) fn work(&self) -> PathBuf {

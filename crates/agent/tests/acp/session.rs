@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use toolway_agent::{AgentError, Engine as _, Mode, TurnStop};
+use toolway_agent::{AgentError, Checkpoint, Engine as _, Mode, TurnStop};
 
 use crate::rig::{Recorder, Rig, script};
 
@@ -62,6 +62,37 @@ async fn an_agent_that_forgets_says_so_and_one_that_lies_about_it_as_well() -> R
         let notes = sink.notes("new_session");
         ensure!(notes.len() == 1 && notes[0].contains("knows nothing"), "{notes:?}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_agent_that_only_says_it_resumes_is_asked_to_load() -> Result<()> {
+    let rig = Rig::new(&json!({
+        "initialize": {"agentCapabilities": {"sessionCapabilities": {"resume": {}}}},
+        "methods": {"session/resume": [{"error": {"code": -32601, "message": "Method not found"}}]},
+    }))?;
+    let (_, first) = rig.prompt("one").await?;
+    let servers = rig.generation().await?;
+    let (engine, sink) = (rig.engine(), Arc::new(Recorder::default()));
+    let mut turn = rig.turn("two", &servers);
+    turn.checkpoint = first.checkpoint();
+    let end = engine.run(turn, sink.clone()).await?;
+    engine.close().await;
+    assert_eq!((end.stop, rig.calls("session/load")?.len()), (TurnStop::Finished, 1));
+    ensure!(sink.notes("new_session").is_empty(), "{:?}", sink.notes("new_session"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_another_runtime_has_kept_is_told_as_lost() -> Result<()> {
+    let rig = Rig::new(&json!({}))?;
+    let servers = rig.generation().await?;
+    let (engine, sink) = (rig.engine(), Arc::new(Recorder::default()));
+    let mut turn = rig.turn("two", &servers);
+    turn.checkpoint = Some(Checkpoint(br#"{"version":1,"messages":[]}"#.to_vec().into()));
+    let end = engine.run(turn, sink.clone()).await?;
+    engine.close().await;
+    assert_eq!((end.stop, sink.notes("new_session").len()), (TurnStop::Finished, 1));
     Ok(())
 }
 

@@ -170,3 +170,24 @@ async fn statement_a17_handles_that_come_and_go_leave_no_process() -> Result<()>
     }
     servers.gone().await
 }
+
+#[tokio::test]
+async fn tokens_are_told_once_and_a_fault_has_its_code_beside_its_message() -> Result<()> {
+    let bench = Bench::new()?;
+    let model = ModelServer::replies([
+        ModelReply::text("all is said"),
+        ModelReply::status(401, "this key is not known"),
+    ])?;
+    let agent = Agent::create(options(&bench, &model, McpServers::new()))?;
+    let (_, events) = ran(&agent, "good day", SendOptions::default()).await?;
+    let told: Vec<_> = events.iter().filter(|event| matches!(event, EventKind::Usage(_))).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+
+    let run = agent.send("and on", SendOptions::default()).await?;
+    let state = soon(run.wait()).await??;
+    let fault = state.error.context("a fault")?;
+    assert_eq!((state.status, fault.code.as_str()), (RunStatus::Error, "unauthenticated"));
+    assert!(!fault.message.contains("unauthenticated"), "{fault:?}");
+    assert_eq!(fault.to_string().matches("[unauthenticated]").count(), 1, "{fault}");
+    soon(agent.dispose()).await
+}

@@ -22,6 +22,9 @@ pub(crate) struct RuntimeArgs {
     /// Any other one, by its command line, split into words as a shell does it.
     #[arg(long, value_name = "CMD ARGS", help_heading = "Runtime")]
     pub(crate) acp_command: Option<String>,
+    /// How to sign in to it, by the id that the agent gives the way. Without it the agent is taken as signed in already.
+    #[arg(long, value_name = "ID", help_heading = "Runtime")]
+    pub(crate) acp_auth: Option<String>,
     /// A variable of ours that this agent's process gets too.
     #[arg(long, value_name = "NAME", help_heading = "Runtime")]
     pub(crate) acp_env: Vec<String>,

@@ -12,6 +12,9 @@ pub(crate) struct BridgeArgs {
     /// command at the end of the line [default: none].
     #[arg(long, value_name = "native|acp:NAME|acp")]
     pub(crate) agent: Option<String>,
+    /// With an agent of the protocol: how to sign in to it, by the id that it gives the way.
+    #[arg(long, value_name = "ID", requires = "agent")]
+    pub(crate) acp_auth: Option<String>,
     /// What the agent may do by itself, as Shell(git status) or Mcp(github:*). With any of these, everything else is
     /// refused that changes something.
     #[arg(long, value_name = "RULE", requires = "agent")]

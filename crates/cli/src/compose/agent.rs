@@ -98,14 +98,20 @@ fn engine(args: &RuntimeArgs, own: &Environment) -> Result<EngineChoice, UsageEr
         Some(value) => value.choice(&[("native", false), ("acp", true)])?,
         None => preset.is_some() || command.is_some(),
     };
+    let way_in = own.option(args.acp_auth.clone(), "acp-auth", None)?;
     if !is_acp {
         return match (&args.acp, &args.acp_command) {
+            (None, None) if args.acp_auth.is_some() || !args.acp_env.is_empty() => {
+                let option = if args.acp_auth.is_some() { "--acp-auth" } else { "--acp-env" };
+                Err(UsageError::new(option, "is for an agent of the protocol, and none is named")
+                    .with_hint("name it: --acp PRESET, or --acp-command 'CMD ARGS'"))
+            }
             (None, None) => Ok(EngineChoice::Native),
             _ => Err(UsageError::new("--runtime", "native does not go with an agent of the protocol")
                 .with_hint("leave --acp and --acp-command out, or say --runtime acp")),
         };
     }
-    let mut acp = AcpOptions::default();
+    let mut acp = AcpOptions { authenticate: way_in.map(|way| way.text), ..AcpOptions::default() };
     match (command.filter(|_| args.acp.is_none()), preset) {
         (Some(command), _) => {
             let mut words = command.parse(|text| {

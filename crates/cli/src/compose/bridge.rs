@@ -31,6 +31,7 @@ impl Bridging {
         let BridgeArgs {
             profile,
             agent,
+            acp_auth,
             allow,
             deny,
             agent_command,
@@ -44,7 +45,12 @@ impl Bridging {
         } = args;
         let agent = match own.option(agent, "agent", None)? {
             Some(value) => {
-                let engine = engine(&value, agent_command)?;
+                let mut engine = engine(&value, agent_command)?;
+                if let (EngineChoice::Acp(acp), Some(way)) =
+                    (&mut engine, own.option(acp_auth, "acp-auth", None)?)
+                {
+                    acp.authenticate = Some(way.text);
+                }
                 Some(agent_options(engine, PermissionOptions { allow, deny }, own)?)
             }
             None if agent_command.is_empty() => None,

@@ -41,10 +41,20 @@ impl House {
     }
 
     pub(crate) fn editor_that_can(&self, words: &[&str], can: &Value) -> Result<Editor> {
-        let all = std::iter::once("acp".to_owned())
-            .chain(self.words())
-            .chain(words.iter().map(|word| (*word).to_owned()));
-        let mut command = self.rig.command(all);
+        let words = self.words().into_iter().chain(words.iter().map(|word| (*word).to_owned()));
+        self.start(words, can)
+    }
+
+    /// An editor before an agent behind the protocol, with this script.
+    pub(crate) fn before(&self, script: &Value) -> Result<Editor> {
+        let agent = toolway_testkit::toolway_acp_agent()?.to_string_lossy().into_owned();
+        let line = shlex::try_join([agent.as_str(), "--script", &script.to_string()])?;
+        let words = ["--acp-command", &line, "--deny", "Shell(make *)"];
+        self.start(words.map(str::to_owned), &json!({}))
+    }
+
+    fn start(&self, words: impl IntoIterator<Item = String>, can: &Value) -> Result<Editor> {
+        let mut command = self.rig.command(std::iter::once("acp".to_owned()).chain(words));
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().context("no stdout")?);

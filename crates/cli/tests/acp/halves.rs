@@ -77,3 +77,55 @@ fn servers_of_the_one_half_are_tools_of_the_other() -> Result<()> {
     ensure!(named == (&json!("one"), &json!("build")) && call["status"] == "completed", "{call}");
     house.leave()
 }
+
+#[test]
+fn what_an_agent_behind_the_protocol_tells_reaches_the_editor() -> Result<()> {
+    let house = House::new(&json!({}))?;
+    let plan = json!([
+        {"content": "dig", "priority": "high", "status": "completed"},
+        {"content": "fill", "priority": "low", "status": "in_progress"},
+    ]);
+    let mut editor = house.before(&json!({
+        "initialize": {"agentCapabilities": {"loadSession": false}},
+        "prompts": [{"do": [
+            {"update": {"sessionUpdate": "plan", "entries": plan}},
+            {"update": {"sessionUpdate": "available_commands_update", "availableCommands": [{"name": "review", "description": "d"}]}},
+            {"permission": {
+                "toolCall": {"toolCallId": "call-7", "kind": "execute", "rawInput": {"command": "touch made"}},
+                "refused": [{"say": "Well, no."}],
+            }},
+            {"permission": {"toolCall": {"toolCallId": "call-8", "kind": "execute", "rawInput": {"command": "make it"}}}},
+        ]}],
+    }))?;
+    let session = editor.open(&house.place(&[]))?;
+    let prompt = editor.prompt(&session, "go")?;
+    let asked = editor.asked("session/request_permission")?;
+    ensure!(asked["params"]["toolCall"]["toolCallId"] == "call-7", "{asked}");
+    editor.reply(&asked, &json!({"outcome": {"outcome": "selected", "optionId": "no"}}))?;
+    assert_eq!(editor.end(prompt)?, "end_turn");
+    let told = &editor.updates("plan")[0]["entries"];
+    let told: Vec<(&Value, &Value)> =
+        told.as_array().into_iter().flatten().map(|entry| (&entry["content"], &entry["status"])).collect();
+    assert_eq!(told, [(&json!("dig"), &json!("completed")), (&json!("fill"), &json!("in_progress"))]);
+    assert_eq!(editor.updates("available_commands_update")[0]["availableCommands"][0]["name"], "review");
+    assert_eq!(editor.said("agent_message_chunk"), "Well, no.");
+    let aside = editor.said("agent_thought_chunk");
+    ensure!(
+        aside.contains("it was not let run make it: permission denied: the rule Shell(make *)"),
+        "{aside}"
+    );
+    ensure!(!aside.contains("touch made"), "what they refused themselves they know: {aside}");
+    assert_eq!(editor.close()?.0, Some(0));
+
+    // A process of another day knows nothing of it, and that is said.
+    let mut editor = house.before(&json!({"initialize": {"agentCapabilities": {"loadSession": false}}}))?;
+    let mut params = house.place(&[]);
+    params["sessionId"] = json!(session);
+    editor.ask("session/load", &params)?;
+    let prompt = editor.prompt(&session, "more")?;
+    assert_eq!(editor.end(prompt)?, "end_turn");
+    let aside = editor.said("agent_thought_chunk");
+    ensure!(aside.contains("knows nothing of what was said"), "{aside}");
+    drop(editor);
+    house.leave()
+}

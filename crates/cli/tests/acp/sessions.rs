@@ -72,6 +72,12 @@ fn faults_of_folders_and_servers_are_told_at_once() -> Result<()> {
     ] {
         ensure!(text.contains(part), "{part} is not in {text}");
     }
+    let params = json!({"cwd": house.work("none"), "mcpServers": {"a": {"command": "x"}}});
+    let (code, text) = editor.refused("session/new", &params)?;
+    assert_eq!(code, -32602);
+    for part in ["none is no folder", "mcpServers: must be a list"] {
+        ensure!(text.contains(part), "{part} is not in {text}");
+    }
     let twice = json!({"name": "a", "command": "x", "args": [], "env": []});
     let (_, text) = editor.refused("session/new", &house.place(&[twice.clone(), twice]))?;
     ensure!(text.contains("two servers of the name \"a\""), "{text}");

@@ -5,7 +5,10 @@ mod admit;
 mod http;
 mod stdio;
 
-pub use http::{CallGate, Held, HttpFront, HttpFrontConfig, Judgement, MAX_BODY, ServerTls, server_tls};
+pub use http::{
+    CallGate, CallListener, Heard, HttpFront, HttpFrontConfig, Judgement, MAX_BODY, Passed, ServerTls,
+    server_tls,
+};
 pub use stdio::{StdioFront, serve_stdio};
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ impl AcpAgent {
             "ask" => {
                 self.ask(session, value)?;
             }
+            "at_once" => self.at_once(value, request)?,
             "permission" => self.permission(session, value)?,
             "mcp" => self.mcp(session, value)?,
             "line" => self.wire.line(value.as_str().unwrap_or_default().as_bytes()),
@@ -81,6 +82,16 @@ impl AcpAgent {
             other => bail!("there is no step {other:?}"),
         }
         Ok(false)
+    }
+
+    /// Each of these steps on its own thread; all have ended afterwards.
+    fn at_once(&self, steps: &Value, request: Option<(&Value, &Value)>) -> Result<()> {
+        std::thread::scope(|scope| {
+            let all = steps.as_array().into_iter().flatten();
+            let begun: Vec<_> =
+                all.map(|step| scope.spawn(move || self.step(step, request).map(drop))).collect();
+            begun.into_iter().try_for_each(|one| one.join().unwrap_or_else(|_| bail!("a step panicked")))
+        })
     }
 
     fn await_cancel(&self) {

@@ -1,6 +1,6 @@
 //! TLS for https targets: trust roots are loaded when the first such connection is made, and not before.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -42,8 +42,8 @@ impl Roots {
         Ok(if only { Self::Only(certificates) } else { Self::Besides(certificates) })
     }
 
-    /// A client's TLS configuration that trusts them, for HTTP/1.1. Reads the system's certificates where it needs
-    /// them, which takes a while.
+    /// A client's TLS configuration that trusts them, for HTTP/1.1. The first in a process that needs the system's
+    /// certificates reads them, which takes a while.
     pub fn client_config(&self) -> Result<Arc<ClientConfig>, String> {
         client_config(self)
     }
@@ -75,21 +75,30 @@ impl Tls {
     }
 }
 
-fn client_config(roots: &Roots) -> Result<Arc<ClientConfig>, String> {
+/// Read once in a process, when first needed: a process that holds many connections holds the certificates once.
+static SYSTEM: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| {
     let mut store = RootCertStore::empty();
-    if !matches!(roots, Roots::Only(_)) {
-        let found = rustls_native_certs::load_native_certs();
-        for error in &found.errors {
-            tracing::debug!(%error, "a system certificate could not be read");
-        }
-        store.add_parsable_certificates(found.certs);
-        if store.is_empty() {
-            store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        }
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        tracing::debug!(%error, "a system certificate could not be read");
     }
-    if let Roots::Only(certificates) | Roots::Besides(certificates) = roots {
+    store.add_parsable_certificates(found.certs);
+    if store.is_empty() {
+        store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    Arc::new(store)
+});
+
+fn client_config(roots: &Roots) -> Result<Arc<ClientConfig>, String> {
+    let of = |certificates: &[Vec<u8>], mut store: RootCertStore| {
         store.add_parsable_certificates(certificates.iter().cloned().map(CertificateDer::from));
-    }
+        Arc::new(store)
+    };
+    let store = match roots {
+        Roots::System => Arc::clone(&SYSTEM),
+        Roots::Only(certificates) => of(certificates, RootCertStore::empty()),
+        Roots::Besides(certificates) => of(certificates, RootCertStore::clone(&SYSTEM)),
+    };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn calls() -> Calls {
-    Calls::new(Names::default())
+    Calls::new(Names::default(), OpenCalls::new("run-1"))
 }
 
 /// Each told thing as a short text.
@@ -101,4 +101,30 @@ fn no_more_calls_are_watched_than_there_is_room_for() {
     assert_eq!((given_up, calls.open.len()), (3, OPEN));
     let left = calls.finish("over");
     assert_eq!(left.iter().filter(|told| matches!(told, Told::Event(_))).count(), OPEN);
+}
+
+#[test]
+fn no_more_is_known_of_calls_than_there_is_room_for() {
+    let mut calls = calls();
+    let large = "x".repeat(BYTES / 3);
+    let mut given_up = 0;
+    for number in 0..5 {
+        let update = json!({"sessionUpdate": "tool_call", "toolCallId": format!("c{number}"), "title": "t",
+            "status": "in_progress", "rawInput": {"text": large}});
+        given_up += told(&mut calls, &update).iter().filter(|told| told.contains("Error")).count();
+    }
+    assert_eq!((given_up, calls.open.len()), (3, 2));
+}
+
+#[test]
+fn a_question_about_a_side_of_a_call_is_about_the_call() {
+    let mut calls = calls();
+    let begun = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "read", "kind": "read",
+        "status": "in_progress", "rawInput": {"filePath": "/etc/hostname"}});
+    told(&mut calls, &begun);
+    let asked = json!({"toolCallId": "c", "title": "/etc", "kind": "other", "rawInput": {"filePath": "/etc/hostname"}});
+    let merged = calls.merged(&RawJson::of(&asked)).tree();
+    assert_eq!((&merged["kind"], &merged["rawInput"]["filePath"]), (&json!("read"), &json!("/etc/hostname")));
+    let unknown = json!({"toolCallId": "d", "title": "Launch", "kind": "other"});
+    assert_eq!(calls.merged(&RawJson::of(&unknown)).tree()["kind"], "other");
 }

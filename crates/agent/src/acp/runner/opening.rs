@@ -67,12 +67,19 @@ impl Runner<'_> {
         open.servers.ptr_eq(&Arc::downgrade(&self.turn.servers)) && open.cwd == self.turn.cwd
     }
 
-    /// The session before this one, in this process or in an earlier one.
-    fn before(&self, live: &Live) -> Option<String> {
-        let kept = self.turn.checkpoint.as_ref();
-        let kept =
-            kept.and_then(|kept| serde_json::from_slice::<Kept>(&kept.0).ok()).map(|kept| kept.session);
-        live.open.as_ref().map(|open| open.id.clone()).or(kept)
+    /// The session before this one, in this process or in an earlier one. What another runtime has kept of the
+    /// conversation is none.
+    async fn before(&self, live: &Live) -> Result<Option<String>, Broken> {
+        if let Some(open) = &live.open {
+            return Ok(Some(open.id.clone()));
+        }
+        let Some(kept) = &self.turn.checkpoint else { return Ok(None) };
+        if let Ok(kept) = serde_json::from_slice::<Kept>(&kept.0) {
+            return Ok(Some(kept.session));
+        }
+        let said = "what was said before was said on another runtime: it begins anew and knows nothing of it";
+        self.tell("new_session", live.teller.say(said)).await?;
+        Ok(None)
     }
 
     async fn open(&self, slot: &mut Option<Live>, is_fresh: bool) -> Result<(), Broken> {
@@ -100,7 +107,7 @@ impl Runner<'_> {
                 .any(|server| server.name == FRONT)
                 .then(|| self.turn.servers.front_visits()),
         };
-        let Some(before) = self.before(live) else { return live.open_new(&opening).await };
+        let Some(before) = self.before(live).await? else { return live.open_new(&opening).await };
         live.leave().await;
         if !live.about.remembers() {
             let said = "it cannot go on with an earlier conversation: it begins anew and knows nothing of what was said";
@@ -146,7 +153,7 @@ impl Runner<'_> {
 
     /// Where the servers are reached. Calls are asked about for this run.
     async fn front(&self) -> Result<Option<Front>, Broken> {
-        let asked = Asked::new(&self.surroundings.gate, self.turn, &self.surroundings.roots);
+        let asked = Asked::new(&self.surroundings.gate, self.turn, &self.surroundings.roots, &self.calls);
         self.turn.servers.front_through(Some(Arc::new(asked))).await.map_err(Broken::Refused)
     }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn telling() -> Telling {
-    Telling::new("s", Names::default(), None)
+    Telling::new("s", Names::default(), OpenCalls::new("run-1"), None)
 }
 
 fn update(telling: &mut Telling, update: &Value) -> (Vec<Told>, Said) {
@@ -77,7 +77,7 @@ async fn what_cannot_be_read_says_nothing() {
 
 #[tokio::test]
 async fn what_a_prompt_costs_is_what_the_session_costs_more() {
-    let mut telling = Telling::new("s", Names::default(), Some(1.0));
+    let mut telling = Telling::new("s", Names::default(), OpenCalls::new("run-1"), Some(1.0));
     assert_eq!(telling.spent(), None);
     update(
         &mut telling,

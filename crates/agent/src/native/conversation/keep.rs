@@ -19,6 +19,14 @@ struct Head {
     version: u32,
 }
 
+/// What an agent behind a protocol has in its place: it keeps the rest itself.
+#[derive(Deserialize)]
+struct Elsewhere {
+    #[serde(rename = "session")]
+    _session: String,
+    agent: String,
+}
+
 #[derive(Deserialize)]
 struct Kept {
     #[serde(default)]
@@ -75,6 +83,13 @@ impl Conversation {
 
     /// A conversation that was kept.
     pub(crate) fn restore(kept: &Checkpoint) -> Result<Self, AgentError> {
+        if let Ok(Elsewhere { agent, .. }) = serde_json::from_slice(&kept.0) {
+            let message = format!(
+                "is missing: what was said before is kept by {agent}, behind the Agent Client Protocol; name it again \
+                 to go on, or begin a new agent"
+            );
+            return Err(AgentError::fault("acp", message));
+        }
         let head: Head = serde_json::from_slice(&kept.0).map_err(|error| unreadable(&error))?;
         if head.version > VERSION {
             let message = format!(

@@ -33,6 +33,13 @@ fn texts(conversation: &Conversation) -> String {
 }
 
 #[test]
+fn a_conversation_of_an_agent_behind_a_protocol_is_not_called_damaged() {
+    let kept = Checkpoint(br#"{"session":"s-1","agent":"opencode"}"#.to_vec().into());
+    let error = Conversation::restore(&kept).unwrap_err();
+    assert!(error.code() == "validation_error" && error.to_string().contains("kept by opencode"), "{error}");
+}
+
+#[test]
 fn what_is_kept_comes_back() {
     let mut conversation = Conversation { ratio: 1.5, ..Conversation::default() };
     conversation.push_user(Origin::Prompt, user("go"));

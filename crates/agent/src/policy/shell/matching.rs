@@ -104,7 +104,7 @@ pub(in crate::policy) fn allows(pattern: &ShellPattern, command: &Command) -> bo
     let text: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
     match &pattern.rest {
         None => true,
-        Some(pattern) if pattern.as_str() == "(?s)^.*$" => true,
+        Some(pattern) if pattern.fits_all() => true,
         Some(pattern) => rest.iter().all(|word| word.known) && pattern.is_match(&text.join(" ")),
     }
 }

@@ -50,7 +50,7 @@ async fn an_edit_changes_the_file_and_says_what() {
     let folder = Folder::new();
     folder.has_read("a.rs", "fn a() {}\nfn b() {}\n").await;
     let output = folder.edit(json!({"path": "a.rs", "old_string": "fn b", "new_string": "fn c"})).await;
-    assert_eq!(output.text, "Changed a.rs in 1 place (line 2): 1 lines added, 1 removed.");
+    assert_eq!(output.text, "Changed a.rs in 1 place (line 2): 1 line added, 1 removed.");
     assert_eq!(folder.text("a.rs"), "fn a() {}\nfn c() {}\n");
     let details = output.details.unwrap().tree();
     assert!(details.get("diff").unwrap().as_str().unwrap().contains("-fn b() {}\n+fn c() {}"));

@@ -57,8 +57,8 @@ fn exit(code: &str) -> Exit {
 fn of_code(code: &str) -> Option<String> {
     let hint = match code {
         "unauthenticated" => {
-            "keys are taken from the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY, ...; an agent of the protocol signs \
-             in by itself"
+            "keys are taken from the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY, ...; an agent of the protocol is \
+             signed in to by its own program, or here by --acp-auth ID"
         }
         "limit_reached" => "raise --limit-turns, --limit-tokens, --limit-time or --limit-cost",
         _ => return None,
@@ -72,6 +72,8 @@ fn of_field(field: &str) -> Option<String> {
         "model" | "model.id" => {
             "name a model: --model ID, or TOOLWAY_MODEL; or an agent of the protocol: --acp PRESET"
         }
+        "acp" => "name the agent: --acp PRESET, or --acp-command 'CMD ARGS'",
+        "local.acp.authenticate" => "the way to sign in is named by --acp-auth ID",
         field if field.starts_with("permissions.") => "rules are given by --allow and --deny",
         _ => return None,
     };

@@ -82,6 +82,8 @@ impl Teller {
                     }
                 }
             }
+            // What an agent of the protocol offers is of no use here.
+            EventKind::Task { status: Some(status), .. } if status == "commands" => {}
             EventKind::Task { text: Some(text), .. } => self.note(&format!("- {}", one_line(text, LINE))),
             _ => {}
         }
@@ -121,8 +123,8 @@ impl Teller {
 }
 
 /// What is said of a server that the model does not have.
-fn not_there(server: &ServerReport) -> Option<String> {
-    if matches!(server.state.as_str(), "connected" | "starting" | "disabled" | "shadowed") {
+pub(in crate::command) fn not_there(server: &ServerReport) -> Option<String> {
+    if matches!(server.state.as_str(), "connected" | "starting" | "handed_over" | "disabled" | "shadowed") {
         return None;
     }
     let reason = server.reason.as_deref().map(|reason| format!(": {}", one_line(reason, 400)));
@@ -145,7 +147,7 @@ fn failure(call: &ToolCallEvent) -> String {
 }
 
 /// One line on a call: the tool, and the argument that tells most.
-pub(crate) fn summary(name: &str, args: Option<&RawJson>) -> String {
+pub(in crate::command) fn summary(name: &str, args: Option<&RawJson>) -> String {
     let args = args.map(RawJson::tree).unwrap_or_default();
     let text = |name: &str| args.get(name).and_then(Value::as_str);
     if let (Some(server), Some(tool)) = (text("providerIdentifier"), text("toolName")) {

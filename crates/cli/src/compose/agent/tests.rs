@@ -40,6 +40,14 @@ fn an_agent_of_the_protocol_is_named_by_a_preset_or_a_command() {
     assert_eq!(command.command.as_deref(), Some("my"));
     assert_eq!(command.args, ["agent x", "--acp"]);
     assert_eq!(command.env.get("KEY").map(Secret::expose), Some("s3cret"));
+    assert_eq!(command.authenticate, None);
+    let signing_in = |args: &mut RuntimeArgs| {
+        args.acp = Some("gemini".into());
+        args.acp_auth = Some("oauth-personal".into());
+    };
+    assert_eq!(acp(&made(signing_in, &[]).unwrap()).authenticate.as_deref(), Some("oauth-personal"));
+    let alone = made(|args| args.acp_auth = Some("x".into()), &[]).unwrap_err();
+    assert_eq!(alone.to_string(), "--acp-auth: is for an agent of the protocol, and none is named");
     let unset = made(with, &[]).unwrap_err();
     assert_eq!(unset.to_string(), "--acp-env: the variable KEY is not set");
     assert!(made(|args| args.runtime = Some("acp".into()), &[]).is_err());

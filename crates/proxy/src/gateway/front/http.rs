@@ -6,6 +6,7 @@ mod body;
 mod door;
 mod events;
 mod gate;
+mod heard;
 mod legacy;
 mod listener;
 mod modern;
@@ -24,7 +25,8 @@ use toolway_secret::Secret;
 
 use crate::gateway::run::GatewayHandle;
 use door::Door;
-pub use gate::{CallGate, Held, Judgement};
+pub use gate::{CallGate, Judgement, Passed};
+pub use heard::{CallListener, Heard};
 use sessions::Sessions;
 pub use tls::{ServerTls, server_tls};
 

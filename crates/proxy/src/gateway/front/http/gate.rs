@@ -6,22 +6,23 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use toolway_wire::find::{Step, find};
-use toolway_wire::{Kind, Scanner, Verdict, push_string};
+use toolway_wire::{Kind, Scanner, Verdict};
 
+use super::heard::{self, CallListener, Listening};
 use crate::gateway::front::admit::Admitted;
 use crate::gateway::message::{Content, Message};
 use crate::gateway::translate;
 
-/// What a [`CallGate`] says: the call goes on, with other arguments where there are some, or it does not.
-pub type Judgement<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Held>> + Send + 'a>>;
+/// What a [`CallGate`] says: what of the call goes on, or the text that the caller gets as an error result.
+pub type Judgement<'a> = Pin<Box<dyn Future<Output = Result<Passed, String>> + Send + 'a>>;
 
-/// What becomes of a call that does not go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Held {
-    /// The caller gets this text as an error result.
-    Refused(String),
-    /// Who was asked has made the call: the caller gets this result, a whole `CallToolResult`.
-    Made(Bytes),
+/// What of a call goes on.
+#[derive(Debug, Default)]
+pub struct Passed {
+    /// Other arguments in place of the caller's.
+    pub arguments: Option<Bytes>,
+    /// Who hears what the call gives, before the caller does.
+    pub listener: Option<Box<dyn CallListener>>,
 }
 
 /// Is asked before a tool is called over a front. Implemented by who embeds the gateway.
@@ -30,28 +31,38 @@ pub trait CallGate: fmt::Debug + Send + Sync {
     fn before(&self, tool: String, arguments: Bytes) -> Judgement<'_>;
 }
 
-/// What of a request goes on, and answers to what does not.
-pub(super) async fn ask(gate: &Arc<dyn CallGate>, admitted: Admitted) -> Result<Admitted, Vec<u8>> {
+/// What of a request goes on and who listens to its answer, or answers to what does not.
+pub(super) async fn ask(
+    gate: &Arc<dyn CallGate>,
+    admitted: Admitted,
+) -> Result<(Admitted, Option<Listening>), Vec<u8>> {
     Ok(match admitted {
-        Admitted::One(message) => Admitted::One(judge(gate, message).await?),
+        Admitted::One(message) => {
+            let (message, listening) = judge(gate, message).await?;
+            (Admitted::One(message), listening)
+        }
         Admitted::Batch(messages, mut answers) => {
             let mut passed = Vec::new();
             for message in messages {
                 match judge(gate, message).await {
-                    Ok(message) => passed.push(message),
+                    Ok((message, None)) => passed.push(message),
+                    // The answers to a batch are one message, which nobody listens to.
+                    Ok((message, Some(_))) => {
+                        answers.push(refusal(&message, "calls are heard here: send each by itself"));
+                    }
                     Err(answer) => answers.push(answer),
                 }
             }
-            Admitted::Batch(passed, answers)
+            (Admitted::Batch(passed, answers), None)
         }
-        other => other,
+        other => (other, None),
     })
 }
 
-async fn judge(gate: &Arc<dyn CallGate>, message: Message) -> Result<Message, Vec<u8>> {
+async fn judge(gate: &Arc<dyn CallGate>, message: Message) -> Result<(Message, Option<Listening>), Vec<u8>> {
     let envelope = &message.envelope;
     if envelope.kind() != Kind::Request || envelope.method() != Some("tools/call") {
-        return Ok(message);
+        return Ok((message, None));
     }
     let Content::Bytes(bytes) = &message.content else {
         return Err(refusal(&message, "the call is too large to be judged"));
@@ -60,13 +71,23 @@ async fn judge(gate: &Arc<dyn CallGate>, message: Message) -> Result<Message, Ve
     let arguments = find(bytes, &path).map(|at| bytes.slice(at));
     let arguments = arguments.unwrap_or_else(|| Bytes::from_static(b"{}"));
     let name = envelope.name().unwrap_or_default().to_owned();
-    match gate.before(name, arguments).await {
-        Ok(None) => Ok(message),
-        Ok(Some(arguments)) => changed(bytes, &arguments)
-            .ok_or_else(|| refusal(&message, "the arguments that were put in place are no JSON")),
-        Err(Held::Refused(text)) => Err(refusal(&message, &text)),
-        Err(Held::Made(result)) => Err(answer(&message, &result)),
-    }
+    let Passed { arguments, listener } =
+        gate.before(name, arguments).await.map_err(|text| refusal(&message, &text))?;
+    let listening = listener.zip(envelope.id().cloned()).map(|(listener, id)| Listening {
+        id,
+        listener,
+        is_modern: is_modern(&message),
+    });
+    let message = match arguments {
+        None => message,
+        Some(arguments) => changed(bytes, &arguments)
+            .ok_or_else(|| refusal(&message, "the arguments that were put in place are no JSON"))?,
+    };
+    Ok((message, listening))
+}
+
+fn is_modern(message: &Message) -> bool {
+    message.envelope.protocol_version().is_some()
 }
 
 /// The call with other arguments.
@@ -84,20 +105,8 @@ fn changed(bytes: &Bytes, arguments: &[u8]) -> Option<Message> {
 
 /// The answer to a call that does not go on.
 fn refusal(message: &Message, text: &str) -> Vec<u8> {
-    let mut result = b"{\"content\":[{\"type\":\"text\",\"text\":".to_vec();
-    push_string(text, &mut result);
-    result.extend_from_slice(b"}],\"isError\":true}");
-    answer(message, &result)
-}
-
-fn answer(message: &Message, result: &[u8]) -> Vec<u8> {
-    let mut out = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
-    out.extend_from_slice(message.envelope.id().map_or(&b"null"[..], |id| id.raw()));
-    out.extend_from_slice(b",\"result\":");
-    out.extend_from_slice(result);
-    out.push(b'}');
-    if message.envelope.protocol_version().is_some() {
-        return translate::result_to_modern(&out, "tools/call");
+    match message.envelope.id() {
+        Some(id) => heard::answer(id, &heard::failure(text), is_modern(message)),
+        None => Vec::new(),
     }
-    out
 }

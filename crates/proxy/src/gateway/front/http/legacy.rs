@@ -11,6 +11,7 @@ use toolway_wire::{Id, Kind, UPSTREAM_ERROR, error_response};
 
 use super::body::Body;
 use super::events::Events;
+use super::heard::Listening;
 use super::session::HttpSession;
 use super::stream::{Data, First, Stream};
 use super::{Shared, answer};
@@ -23,6 +24,7 @@ pub(super) async fn post(
     shared: &Arc<Shared>,
     headers: &HeaderMap,
     message: Message,
+    listening: Option<Listening>,
     accepts: Accepts,
 ) -> Response<Body> {
     let request =
@@ -49,6 +51,9 @@ pub(super) async fn post(
     let Some(stream) = session.open(&about, !accepts.events) else { return already_open(&about) };
     let left =
         Left { session: Arc::clone(&session), stream: Arc::clone(&stream), about: &about, kept: false };
+    if let Some(listening) = listening {
+        session.listen(listening);
+    }
     if !session.client.send(message).await {
         return answer::error(StatusCode::SERVICE_UNAVAILABLE, "the gateway has ended");
     }

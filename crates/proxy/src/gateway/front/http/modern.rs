@@ -12,6 +12,7 @@ use toolway_wire::{Envelope, Kind, METHOD_NOT_FOUND, UPSTREAM_ERROR, error_respo
 
 use super::body::Body;
 use super::events::Events;
+use super::heard::Listening;
 use super::stream::{Data, First, Stream};
 use super::{Shared, answer};
 use crate::admission::invalid;
@@ -28,6 +29,7 @@ pub(super) async fn post(
     shared: &Arc<Shared>,
     headers: &HeaderMap,
     message: Message,
+    listening: Option<Listening>,
     accepts: Accepts,
 ) -> Response<Body> {
     let envelope = &message.envelope;
@@ -65,7 +67,7 @@ pub(super) async fn post(
         return answer::error(StatusCode::SERVICE_UNAVAILABLE, "the gateway has ended");
     }
     // Ends the session with this request, also when the client goes before anything was sent.
-    let pump = shared.sessions.pump(pump(client, Arc::clone(&stream)));
+    let pump = shared.sessions.pump(pump(client, Arc::clone(&stream), listening));
     match stream.first(shared.config.patience).await {
         First::Answer(data) if accepts.json => answer::data(status_of(&data), data),
         First::Nothing => {
@@ -81,7 +83,7 @@ pub(super) async fn post(
 }
 
 /// Moves the hub's messages to the stream until the answer has come or its reader has gone.
-async fn pump(client: ClientSession, stream: Arc<Stream>) {
+async fn pump(client: ClientSession, stream: Arc<Stream>, mut listening: Option<Listening>) {
     let mut arrived = Vec::new();
     loop {
         let more = tokio::select! {
@@ -91,9 +93,21 @@ async fn pump(client: ClientSession, stream: Arc<Stream>) {
         };
         for message in arrived.drain(..) {
             let answers = message.about.as_ref().filter(|_| message.is_answer);
-            if answers.is_some() || !stream.answers_only {
-                stream.push(Data::of(message.payload), answers);
+            if answers.is_none() {
+                if !stream.answers_only {
+                    stream.push(Data::of(message.payload), None);
+                }
+                continue;
             }
+            let payload = match listening.take() {
+                None => message.payload,
+                Some(listening) => tokio::select! {
+                    biased;
+                    () = stream.left() => return,
+                    payload = listening.heard(message.payload) => payload,
+                },
+            };
+            stream.push(Data::of(payload), answers);
         }
         if !more || stream.is_ended() {
             stream.end();

@@ -65,10 +65,10 @@ async fn post(shared: &Arc<Shared>, parts: &Parts, body: Incoming) -> Response<B
         }
     };
     drop(intake);
-    let admitted = match &shared.config.gate {
-        None => admitted,
+    let (admitted, listening) = match &shared.config.gate {
+        None => (admitted, None),
         Some(gate) => match gate::ask(gate, admitted).await {
-            Ok(admitted) => admitted,
+            Ok(passed) => passed,
             Err(answer) => return answer::message(StatusCode::OK, answer),
         },
     };
@@ -82,9 +82,9 @@ async fn post(shared: &Arc<Shared>, parts: &Parts, body: Incoming) -> Response<B
                 &parts.headers,
             ) =>
         {
-            modern::post(shared, &parts.headers, message, accepts).await
+            modern::post(shared, &parts.headers, message, listening, accepts).await
         }
-        Admitted::One(message) => legacy::post(shared, &parts.headers, message, accepts).await,
+        Admitted::One(message) => legacy::post(shared, &parts.headers, message, listening, accepts).await,
         Admitted::Batch(messages, answers) => {
             legacy::post_batch(shared, &parts.headers, messages, answers, accepts).await
         }

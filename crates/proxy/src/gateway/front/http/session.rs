@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use toolway_transport::Payload;
@@ -10,6 +11,7 @@ use toolway_wire::Id;
 use toolway_wire::era::ProtocolVersion;
 use toolway_wire::find::{Step, find, string};
 
+use super::heard::Listening;
 use super::stream::{Data, Stream};
 use crate::gateway::message::ClientMessage;
 use crate::gateway::run::ClientSession;
@@ -39,6 +41,8 @@ struct Table {
     by_request: HashMap<Id, Arc<Stream>>,
     /// Those of them that stand for a batch.
     batches: HashSet<Id>,
+    /// Who listens to an answer that is still to come.
+    listening: HashMap<Id, Listening>,
     /// Streams of GET, the newest last.
     general: Vec<Arc<Stream>>,
     held: VecDeque<Data>,
@@ -54,6 +58,7 @@ impl HttpSession {
         let table = Table {
             by_request: HashMap::new(),
             batches: HashSet::new(),
+            listening: HashMap::new(),
             general: Vec::new(),
             held: VecDeque::new(),
             left: VecDeque::new(),
@@ -76,13 +81,29 @@ impl HttpSession {
     /// Moves the hub's messages to their streams until either side ends.
     pub(super) async fn pump(&self) {
         let mut arrived = Vec::new();
+        // Answers that somebody listens to, on their way. The others do not wait for them.
+        let mut hearing: JoinSet<(Id, Payload)> = JoinSet::new();
         loop {
             let more = tokio::select! {
                 biased;
                 () = self.closed.cancelled() => false,
+                Some(heard) = hearing.join_next(), if !hearing.is_empty() => {
+                    if let Ok((id, payload)) = heard {
+                        self.answered(&id, Data::of(payload));
+                    }
+                    continue;
+                }
                 more = self.client.outlet.receive(&mut arrived) => more,
             };
-            arrived.drain(..).for_each(|message| self.route(message));
+            for message in arrived.drain(..) {
+                match self.listener(&message) {
+                    None => self.route(message),
+                    Some(listening) => {
+                        let id = listening.id.clone();
+                        hearing.spawn(async move { (id, listening.heard(message.payload).await) });
+                    }
+                }
+            }
             if !more {
                 break;
             }
@@ -90,6 +111,24 @@ impl HttpSession {
         self.closed.cancel();
         let table = self.table();
         table.by_request.values().chain(&table.general).for_each(|stream| stream.end());
+    }
+
+    /// Somebody wants to hear the answer to a request before the client gets it.
+    pub(super) fn listen(&self, listening: Listening) {
+        self.table().listening.insert(listening.id.clone(), listening);
+    }
+
+    fn listener(&self, message: &ClientMessage) -> Option<Listening> {
+        let id = message.about.as_ref().filter(|_| message.is_answer)?;
+        self.table().listening.remove(id)
+    }
+
+    /// The answer to a request, unless the client has given it up meanwhile.
+    fn answered(&self, id: &Id, data: Data) {
+        let stream = self.table().by_request.remove(id);
+        if let Some(stream) = stream {
+            stream.push(data, Some(id));
+        }
     }
 
     fn route(&self, message: ClientMessage) {
@@ -218,6 +257,7 @@ impl HttpSession {
         if *id == self.initialize || table.batches.contains(id) {
             return;
         }
+        table.listening.remove(id);
         if let Some(stream) = table.by_request.remove(id) {
             stream.end();
         }
@@ -229,6 +269,7 @@ impl HttpSession {
         for id in about {
             table.by_request.remove(id);
             table.batches.remove(id);
+            table.listening.remove(id);
         }
     }
 }
