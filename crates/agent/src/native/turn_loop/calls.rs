@@ -280,7 +280,8 @@ fn arguments(name: &str, raw: &str) -> Result<RawJson, String> {
     }
     // Some models write the object as a text once more.
     let inner = serde_json::from_str::<String>(raw).ok().filter(|inner| inner.trim_start().starts_with('{'));
-    let raw = inner.as_deref().unwrap_or(raw);
+    // White space around it is nobody's argument.
+    let raw = inner.as_deref().unwrap_or(raw).trim();
     let start: String = raw.chars().take(SHOWN).collect();
     let json = RawJson::new(raw.as_bytes().to_vec()).map_err(|error| {
         format!(
@@ -288,7 +289,7 @@ fn arguments(name: &str, raw: &str) -> Result<RawJson, String> {
              JSON object."
         )
     })?;
-    if !raw.trim_start().starts_with('{') {
+    if !raw.starts_with('{') {
         return Err(format!(
             "{name} was not called: its arguments have to be a JSON object, and they are: {start}\nCall it again with one."
         ));

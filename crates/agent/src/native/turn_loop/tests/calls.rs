@@ -70,6 +70,14 @@ fn a_tool_of_a_server_on_its_way_is_not_called_with_arguments_that_are_none() {
 }
 
 #[test]
+fn white_space_around_arguments_is_nobodys() {
+    let mut rig = Rig::new(Limits::default());
+    rig.calls(&[("a", "files__get", "\n {\"n\": 1}\r\n"), ("b", "look", "\"\\n{}\"")]);
+    let begun: Vec<&str> = rig.running.iter().map(|call| call.arguments.text()).collect();
+    assert_eq!(begun, [r#"{"n": 1}"#, "{}"]);
+}
+
+#[test]
 fn a_servers_tool_is_shown_as_mcp_with_its_pair() {
     let mut rig = Rig::new(Limits::default());
     rig.calls(&[("a", "files__get", r#"{"big":123456789012345678901234567890}"#)]);
