@@ -1,6 +1,6 @@
 //! Owns columns of text for a terminal. Pure.
 
-use crate::show;
+use crate::width;
 
 /// How a column's cells stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,14 +12,14 @@ pub(crate) enum Align {
 /// The rows in columns two spaces apart, each line with its line break and no spaces at its end.
 pub(crate) fn columns(align: &[Align], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| show::width(cell)).max().unwrap_or(0)
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| width::width(cell)).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..align.len()).map(width).collect();
     let mut out = String::new();
     for row in rows {
         let mut line = String::new();
         for ((cell, align), width) in row.iter().zip(align).zip(&widths) {
-            let gap = " ".repeat(width - show::width(cell));
+            let gap = " ".repeat(width - width::width(cell));
             match align {
                 Align::Left => line.extend([cell, &gap, "  "]),
                 Align::Right => line.extend([&gap, cell, "  "]),

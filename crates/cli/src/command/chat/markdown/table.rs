@@ -2,7 +2,7 @@
 
 use super::inline::inline;
 use super::{BOLD, END};
-use crate::show::width;
+use crate::width::width;
 
 /// The line may be a row of a table.
 pub(super) fn is_row(line: &str) -> bool {

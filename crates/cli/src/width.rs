@@ -1,7 +1,5 @@
 //! Owns how many columns of a terminal a text takes. Pure.
 
-use super::text::one_line;
-
 /// Letters that take two columns (Unicode's East Asian width W and F, pictures among them), as ranges.
 const WIDE: [(u32, u32); 25] = [
     (0x1100, 0x115f),
@@ -47,9 +45,8 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 
-/// The text on one line of at most so many columns, with `…` for what is cut.
-pub(crate) fn fit(text: &str, most: usize) -> String {
-    let line = one_line(text, most);
+/// A line of at most so many columns, with `…` for what is cut.
+pub(crate) fn cut(line: String, most: usize) -> String {
     if width(&line) <= most {
         return line;
     }
@@ -58,9 +55,9 @@ pub(crate) fn fit(text: &str, most: usize) -> String {
         used += columns(*letter);
         used <= most
     };
-    let mut cut: String = line.chars().take_while(fits).collect();
-    cut.push('…');
-    cut
+    let mut shown: String = line.chars().take_while(fits).collect();
+    shown.push('…');
+    shown
 }
 
 fn columns(letter: char) -> usize {
@@ -92,9 +89,13 @@ mod tests {
 
     #[test]
     fn a_line_is_cut_where_the_screen_ends() {
-        assert_eq!(fit("日本語", 6), "日本語");
-        assert_eq!(fit("日本語", 5), "日本…");
-        assert_eq!(fit("a\nlong line", 6), "a lon…");
-        assert_eq!(fit("a 日本語 of them", 8), "a 日本…");
+        for (line, most, shown) in [
+            ("日本語", 6, "日本語"),
+            ("日本語", 5, "日本…"),
+            ("a long line", 6, "a lon…"),
+            ("a 日本語 of them", 8, "a 日本…"),
+        ] {
+            assert_eq!(cut(line.to_owned(), most), shown);
+        }
     }
 }
