@@ -15,6 +15,9 @@ const RAW: usize = 256 << 10;
 /// The most bytes of the texts of a difference.
 const DIFFERENCE: usize = 1 << 20;
 
+/// In place of a result that is not kept with the conversation.
+const LEFT_OUT: &str = "[The result was too large to be kept with the conversation.]";
+
 /// `tool_call` or `tool_call_update`. Arguments and results keep their bytes.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -69,7 +72,11 @@ pub(super) fn update(call: &ToolCallEvent, is_known: bool, cwd: &Path) -> ToolUp
     if call.status != ToolCallStatus::Running {
         // A difference says more than the words about it.
         if content.is_empty() || call.status == ToolCallStatus::Error {
-            content.extend(call.result.as_ref().map(shown).unwrap_or_default());
+            match &call.result {
+                Some(result) => content.extend(shown(result)),
+                None if call.truncated.result => content.push(text_block(LEFT_OUT)),
+                None => {}
+            }
         }
         update.raw_output = call.result.clone().filter(|result| result.bytes().len() <= RAW);
     }
@@ -260,6 +267,14 @@ mod tests {
         let read: SessionUpdate = serde_json::from_value(told.clone()).unwrap();
         assert!(matches!(read, SessionUpdate::ToolCall(_)));
         told
+    }
+
+    #[test]
+    fn a_result_that_was_left_out_is_said_to_be() {
+        let mut call = call("grep", ToolCallStatus::Completed, "{}", None);
+        assert_eq!(told(&call).get("content"), None);
+        call.truncated.result = true;
+        assert_eq!(told(&call)["content"][0]["content"]["text"], LEFT_OUT);
     }
 
     #[test]
