@@ -1,11 +1,14 @@
 //! Owns the tool calls that an agent tells of: what is known of each, put together from its updates, and what of it is
 //! told on. No I/O.
 
+mod asked;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
 use toolway_bridge::{AgentToolEvent, RawJson, ToolActivity};
 
+pub(super) use self::asked::OfServer;
 use super::names::{Meant, Names};
 use super::open_calls::OpenCalls;
 use crate::event::{Delta, EventKind, ToolCallEvent, ToolCallStatus, Truncated};
@@ -22,15 +25,6 @@ const ENDED: usize = 512;
 pub(super) enum Told {
     Event(EventKind),
     Delta(Delta),
-}
-
-/// A tool of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum OfServer {
-    /// Behind the front, where each call is judged when it arrives.
-    Front,
-    /// The agent calls it where nobody of ours is asked.
-    Direct { server: String, tool: String },
 }
 
 /// The members of an update, byte for byte.
@@ -133,28 +127,6 @@ impl Calls {
             .iter()
             .find(|call| call.terminals().iter().any(|id| id == terminal))
             .map(|call| call.id.as_str())
-    }
-
-    /// The tool of a server whose call a question is about, where it is about one.
-    pub(super) fn of_server(&self, members: &RawJson) -> Option<OfServer> {
-        let members = serde_json::from_slice::<Members>(members.bytes()).ok()?;
-        let id = text(&members, "toolCallId").unwrap_or_default();
-        let known = self.open.iter().find(|call| call.id == id).and_then(|call| call.tool.clone());
-        let Meant { server, tool, .. } = known.or_else(|| find(&members, &self.names))?;
-        if self.names.is_direct(&server) {
-            return Some(OfServer::Direct { server, tool });
-        }
-        Some(OfServer::Front)
-    }
-
-    /// What is known of a call together with what a question says of it.
-    pub(super) fn merged(&self, members: &RawJson) -> RawJson {
-        let Ok(said) = serde_json::from_slice::<Members>(members.bytes()) else { return members.clone() };
-        let id = text(&said, "toolCallId").unwrap_or_default();
-        let mut merged =
-            self.open.iter().find(|call| call.id == id).map(|call| call.members.clone()).unwrap_or_default();
-        overlay(&mut merged, said);
-        whole(&merged)
     }
 }
 

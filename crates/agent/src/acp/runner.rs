@@ -129,7 +129,10 @@ impl Runner<'_> {
             );
             content.push(json!({"type": "text", "text": text}));
         }
-        content.push(json!({"type": "text", "text": self.turn.prompt.text}));
+        // A picture may be all that is said.
+        if !self.turn.prompt.text.is_empty() || self.turn.prompt.images.is_empty() {
+            content.push(json!({"type": "text", "text": self.turn.prompt.text}));
+        }
         if !self.turn.prompt.images.is_empty() && !live.about.takes_images {
             return Err(AgentError::fault("images", live.teller.say("it takes no pictures: leave them out")));
         }

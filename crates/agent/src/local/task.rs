@@ -164,7 +164,7 @@ impl Task {
         let mut diagnostics = servers.map(Generation::diagnostics).unwrap_or_default();
         diagnostics.extend(self.notes.iter().cloned());
         SystemInit {
-            model: Some(self.model.id.clone()),
+            model: Some(self.model.id.clone()).filter(|model| !model.is_empty()),
             runtime: self.engine.name().to_owned(),
             cwd: Some(self.cwd.display().to_string()),
             tools: self.engine.tools(),

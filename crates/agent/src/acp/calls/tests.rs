@@ -115,3 +115,16 @@ fn no_more_is_known_of_calls_than_there_is_room_for() {
     }
     assert_eq!((given_up, calls.open.len()), (3, 2));
 }
+
+#[test]
+fn a_question_about_a_side_of_a_call_is_about_the_call() {
+    let mut calls = calls();
+    let begun = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "read", "kind": "read",
+        "status": "in_progress", "rawInput": {"filePath": "/etc/hostname"}});
+    told(&mut calls, &begun);
+    let asked = json!({"toolCallId": "c", "title": "/etc", "kind": "other", "rawInput": {"filePath": "/etc/hostname"}});
+    let merged = calls.merged(&RawJson::of(&asked)).tree();
+    assert_eq!((&merged["kind"], &merged["rawInput"]["filePath"]), (&json!("read"), &json!("/etc/hostname")));
+    let unknown = json!({"toolCallId": "d", "title": "Launch", "kind": "other"});
+    assert_eq!(calls.merged(&RawJson::of(&unknown)).tree()["kind"], "other");
+}

@@ -62,3 +62,8 @@ pub(super) fn tokens(usage: &Usage) -> Value {
     }
     value
 }
+
+/// Money, in US dollars; small sums with as many digits as tell them apart.
+pub(super) fn dollars(cost: f64) -> String {
+    if cost >= 1.0 || cost <= 0.0 { format!("${cost:.2}") } else { format!("${cost:.4}") }
+}

@@ -97,3 +97,64 @@ pub(super) fn answer(id: &Id, result: &[u8], is_modern: bool) -> Vec<u8> {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use toolway_wire::{Scanner, Verdict};
+
+    use super::*;
+
+    /// Says what it heard, or leaves it.
+    #[derive(Debug)]
+    struct Echo(bool);
+
+    impl CallListener for Echo {
+        fn after(self: Box<Self>, result: Bytes) -> Heard {
+            let other = failure(&format!("heard {}", String::from_utf8_lossy(&result)));
+            let said = if self.0 { other.into() } else { result };
+            Box::pin(std::future::ready(said))
+        }
+    }
+
+    async fn heard(changes: bool, is_modern: bool, answer: &str) -> String {
+        let mut scanner = Scanner::new();
+        let Verdict::Message(envelope) =
+            scanner.whole(br#"{"jsonrpc":"2.0","id":"a","method":"tools/call"}"#)
+        else {
+            panic!("no message");
+        };
+        let id = envelope.id().cloned().unwrap();
+        let listening = Listening { id, listener: Box::new(Echo(changes)), is_modern };
+        let payload = Payload::Bytes(Bytes::copy_from_slice(answer.as_bytes()));
+        match listening.heard(payload).await {
+            Payload::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            Payload::File { .. } => panic!("a file"),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_changed_whole_or_not_at_all() {
+        let given = r#"{ "jsonrpc":"2.0", "id":"a", "result":{"content":[],"n":1.10} }"#;
+        assert_eq!(heard(false, false, given).await, given);
+        let changed = heard(true, false, given).await;
+        assert!(changed.starts_with(r#"{"jsonrpc":"2.0","id":"a","result":{"content""#), "{changed}");
+        assert!(
+            changed.contains(r#"heard {\"content\":[],\"n\":1.10}"#) && !changed.contains("resultType"),
+            "{changed}"
+        );
+        assert!(heard(true, true, given).await.contains(r#""resultType":"complete""#));
+        let failed = r#"{"jsonrpc":"2.0","id":"a","error":{"code":-1,"message":"no such thing"}}"#;
+        assert_eq!(heard(false, false, failed).await, failed);
+        let changed = heard(true, false, failed).await;
+        assert!(changed.contains("no such thing") && changed.contains(r#""result""#), "{changed}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_in_a_file_is_heard_too() {
+        use std::io::Write as _;
+        let text = r#"{"jsonrpc":"2.0","id":"a","result":{"content":[]}}"#;
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        assert_eq!(in_memory(file, text.len() as u64).await.unwrap(), text.as_bytes());
+    }
+}
