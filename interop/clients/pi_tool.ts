@@ -9,10 +9,12 @@ export default function (pi: ExtensionAPI) {
 		description: "Today's weather of a city.",
 		promptGuidelines: ["Use weather for weather alone."],
 		parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
-		async execute(_id, params: any, signal) {
-			// A slow city: until it is given up.
+		async execute(_id, params: any, signal, onUpdate) {
+			// A slow city: until it is given up. It tells when it waits.
 			if (params.city === "Slow") {
-				await new Promise((_, reject) => signal?.addEventListener("abort", () => reject(new Error("given up"))));
+				const over = new Promise((_, reject) => signal?.addEventListener("abort", () => reject(new Error("given up"))));
+				onUpdate?.({ content: [{ type: "text", text: "waiting" }], details: undefined });
+				await over;
 			}
 			return { content: [{ type: "text", text: `4 degrees, snow in ${params.city}` }], details: undefined };
 		},

@@ -275,6 +275,12 @@ pub enum Delta {
     },
     /// A tool ended. Sizes do not matter here.
     ToolCallCompleted(ToolCallEvent),
+    /// The agent never told how a tool ended. [`Delta::ToolCallCompleted`] comes next all the same, as of one that failed,
+    /// so that every call has an end.
+    ToolCallUntold {
+        /// The call's id.
+        call_id: String,
+    },
     /// A call to the model begins.
     StepStarted {
         /// Counted from 1 in each run.

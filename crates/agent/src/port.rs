@@ -34,12 +34,16 @@ type MakeEngine = dyn Fn(&AgentOptions) -> Result<Arc<dyn Engine>, AgentError> +
 /// Is told of each run as it begins.
 type Observer = dyn Fn(&Run) + Send + Sync;
 
+/// Is told of everything that a run tells between its events.
+type Watcher = dyn Fn(&Delta) + Send + Sync;
+
 /// Makes agents of this crate for the bridge's coordinator.
 pub struct LocalPort {
     /// What every agent is made with; the session adds its own.
     options: AgentOptions,
     engine: Option<Box<MakeEngine>>,
     observer: Option<Arc<Observer>>,
+    watcher: Option<Arc<Watcher>>,
 }
 
 impl std::fmt::Debug for LocalPort {
@@ -52,7 +56,7 @@ impl LocalPort {
     /// Agents with these options: engine, store, permissions, servers. Folder, model, sources and the bridge's server come
     /// from each session.
     pub fn new(options: AgentOptions) -> Self {
-        Self { options, engine: None, observer: None }
+        Self { options, engine: None, observer: None, watcher: None }
     }
 
     /// The same on engines of the program's own.
@@ -69,6 +73,14 @@ impl LocalPort {
     #[must_use]
     pub fn with_observer(mut self, observer: impl Fn(&Run) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// The same, and `watcher` is told of everything that a run tells between its events: progress above all, for which the
+    /// bridge has no word. It must not wait.
+    #[must_use]
+    pub fn with_watcher(mut self, watcher: impl Fn(&Delta) + Send + Sync + 'static) -> Self {
+        self.watcher = Some(Arc::new(watcher));
         self
     }
 
@@ -121,6 +133,7 @@ impl AgentPort for LocalPort {
             run: Mutex::default(),
             begun: tokio::sync::Notify::new(),
             observer: self.observer.clone(),
+            watcher: self.watcher.clone(),
         })
     }
 
@@ -144,16 +157,17 @@ pub struct PortAgent {
     /// A prompt was sent.
     begun: tokio::sync::Notify,
     observer: Option<Arc<Observer>>,
+    watcher: Option<Arc<Watcher>>,
 }
 
 /// One prompt on its way.
-#[derive(Debug)]
 struct Turn {
     run: Run,
     deltas: mpsc::Receiver<Delta>,
     telling: Telling,
     /// The deltas ended.
     is_quiet: bool,
+    watcher: Option<Arc<Watcher>>,
 }
 
 fn failure(error: &AgentError) -> AgentFailure {
@@ -190,7 +204,8 @@ impl toolway_bridge::Agent for PortAgent {
         if let Some(observer) = &self.observer {
             observer(&run);
         }
-        *self.turn.lock().await = Some(Turn { run, deltas, telling: Telling::default(), is_quiet: false });
+        let (telling, watcher) = (Telling::default(), self.watcher.clone());
+        *self.turn.lock().await = Some(Turn { run, deltas, telling, is_quiet: false, watcher });
         self.begun.notify_one();
         Ok(())
     }
@@ -240,6 +255,9 @@ impl Turn {
         while !self.is_quiet {
             match self.deltas.recv().await {
                 Some(delta) => {
+                    if let Some(watcher) = &self.watcher {
+                        watcher(&delta);
+                    }
                     if let Some(event) = self.telling.tell(delta) {
                         return (event, false);
                     }

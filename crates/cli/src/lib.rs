@@ -10,6 +10,7 @@ mod render;
 mod show;
 mod table;
 mod units;
+mod width;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

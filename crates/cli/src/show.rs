@@ -10,4 +10,4 @@ mod text;
 pub(crate) use content::{Shown, show_block, show_result};
 pub(crate) use file::Shelf;
 pub(crate) use terminal::Terminal;
-pub(crate) use text::{json, one_line, safe, whole_line};
+pub(crate) use text::{fit, json, one_line, safe, whole_line};

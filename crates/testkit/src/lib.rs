@@ -15,6 +15,9 @@ mod png;
 mod replay;
 mod rig;
 pub mod script;
+#[cfg(target_os = "linux")]
+mod seat;
+mod told;
 
 pub use acp_agent::{AcpAgent, AcpScript};
 pub use binaries::{fakemcp, toolway_acp_agent, toolway_model};
@@ -30,3 +33,6 @@ pub use png::png;
 pub use replay::{Direction, Recording};
 pub use rig::{Rig, Session, Upstream};
 pub use script::Script;
+#[cfg(target_os = "linux")]
+pub use seat::Seat;
+pub use told::Told;

@@ -52,6 +52,8 @@ class Extension {
 	private aside = 0;
 	private forget?: () => void;
 	private closed = false;
+	/** What failed last, and has been told. */
+	private failed?: string;
 
 	constructor(
 		private pi: ExtensionAPI,
@@ -382,6 +384,7 @@ class Extension {
 
 	private async report(ctx: ExtensionContext): Promise<void> {
 		this.ctx = ctx;
+		this.failed = undefined;
 		await this.attempt(async () => {
 			const agentModel = ours(ctx.model);
 			if (agentModel) await this.prepare("turnStart", ctx.model);
@@ -395,12 +398,15 @@ class Extension {
 		});
 	}
 
-	/** What fails here must not fail pi; the next turn says it again. */
+	/** What fails here must not fail pi; the next turn says it again. The same failure of several moments is told once. */
 	private async attempt(work: () => Promise<void>): Promise<void> {
 		try {
 			await work();
+			this.failed = undefined;
 		} catch (error) {
-			this.say((error as Error).message, "error");
+			const { message } = error as Error;
+			if (message !== this.failed) this.say(message, "error");
+			this.failed = message;
 		}
 	}
 

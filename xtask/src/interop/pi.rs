@@ -90,8 +90,8 @@ fn prepare(stage: &Stage, folder: &Path, node: &Path) -> Result<std::path::PathB
         "env": environment,
         "prompts": [
             {"message": "Please go through them.", "run": true},
-            {"message": "Now the slow city.", "run": true, "abort": "tool_execution_start"},
-            {"message": "Now the slow town.", "run": true, "kill": "tool_execution_start"},
+            {"message": "Now the slow city.", "run": true, "abort": "tool_execution_update"},
+            {"message": "Now the slow town.", "run": true, "kill": "tool_execution_update"},
             {"message": "Are you still there?", "run": true},
             {"message": "/cursor-tools", "run": false},
         ],

@@ -324,6 +324,7 @@ impl Call {
         self.members.insert("status".to_owned(), RawJson::of(&json!("failed")));
         self.members.insert("rawOutput".to_owned(), RawJson::of(&json!({"error": why})));
         let mut told = self.announce();
+        told.push(Told::Delta(Delta::ToolCallUntold { call_id: self.id.clone() }));
         told.extend(self.ended(ToolCallStatus::Error));
         told
     }

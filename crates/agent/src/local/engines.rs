@@ -6,7 +6,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
-use toolway_config::SettingSource;
 
 use crate::acp::{AcpCommand, AcpEngine, AcpSurroundings};
 use crate::context::ContextSources;
@@ -18,14 +17,13 @@ use crate::native::model::RemoteModels;
 use crate::native::{NativeEngine, NativeOptions, Surroundings};
 use crate::options::{AgentOptions, EngineChoice, LocalOptions, Machine, SkillsBy, Trust};
 use crate::policy::{Action, Decision, Gate, GateOptions, PermissionMode, PermissionRules};
-use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::sources::Sources;
 use crate::store::blocking;
 use crate::tools::{Capabilities, ToolSession, ToolSetup};
 
 /// The engine that these options choose. Looks at them, and at nothing else.
 pub(crate) fn chosen(options: &AgentOptions) -> Result<Arc<dyn Engine>, AgentError> {
-    let local = options.local_options().cloned().unwrap_or_default();
+    let mut local = options.local_options().cloned().unwrap_or_default();
     rules(&local)?;
     let capabilities = Capabilities::new(local.tools.as_deref(), &local.disallowed_tools)?;
     let command = match &local.engine {
@@ -36,6 +34,10 @@ pub(crate) fn chosen(options: &AgentOptions) -> Result<Arc<dyn Engine>, AgentErr
         }
     };
     let machine = options.work_machine();
+    for dir in &mut local.dirs {
+        // From where the agent works, not from where this process stands.
+        *dir = machine.cwd().join(&dir);
+    }
     let setup = Setup { options: options.clone(), local, machine, capabilities, command };
     Ok(Arc::new(Chosen { setup: Arc::new(setup), made: OnceCell::new() }))
 }
@@ -110,13 +112,6 @@ impl Setup {
         Ok((Surroundings { gate, context }, told))
     }
 
-    fn temp(&self) -> PathBuf {
-        ["TMPDIR", "TEMP", "TMP"]
-            .iter()
-            .find_map(|name| self.machine.var(name))
-            .map_or("/tmp".into(), PathBuf::from)
-    }
-
     /// Waits for the disk, and for the sandbox where one is asked for.
     fn make(&self) -> Result<(Made, Vec<String>), AgentError> {
         let (surroundings, mut told) = self.surroundings()?;
@@ -131,31 +126,8 @@ impl Setup {
             };
             return Ok((Made::Acp(Box::new(AcpEngine::new(command.clone(), surroundings))), told));
         }
-        let temp = self.temp();
-        let sandbox = if self.local.sandbox.enabled {
-            let mut folders = vec![self.machine.cwd().to_owned()];
-            folders.extend(self.local.dirs.iter().cloned());
-            let path = self.machine.variable("PATH");
-            let has = |source| self.local.setting_sources.contains(&source);
-            let user = self.machine.home().join(".cursor");
-            let project = toolway_config::project_root(self.machine.cwd()).join(".cursor");
-            let (config, notes) = SandboxConfig::read(
-                has(SettingSource::User).then_some(user.as_path()),
-                has(SettingSource::Project).then_some(project.as_path()),
-            )?;
-            told.extend(notes.0);
-            let (sandbox, notes) = Sandbox::close(&config, &folders, &temp, path)?;
-            told.extend(notes.0);
-            sandbox
-        } else {
-            Sandbox::none()
-        };
-        let mut tools = ToolSetup::new(self.machine.cwd().to_owned(), temp);
-        tools.dirs.clone_from(&self.local.dirs);
-        tools.variables = self.machine.variables().iter().cloned().collect();
-        tools.shell = self.machine.var("SHELL").map(PathBuf::from);
-        tools.sandbox = sandbox;
-        tools.supervise = self.helper();
+        let (tools, notes) = ToolSetup::of(&self.machine, &self.local)?;
+        told.extend(notes.0);
         let sight = Arc::new(RwLock::new(surroundings.gate.clone()));
         let through = Arc::clone(&sight);
         let session = ToolSession::new(tools, self.local.person.host.clone()).with_sight(move |path| {

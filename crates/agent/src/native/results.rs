@@ -144,6 +144,22 @@ pub(super) fn shown_of_server(result: &McpResult) -> RawJson {
     RawJson::new(json.into_bytes()).unwrap_or_else(|_| RawJson::empty_object())
 }
 
+/// Whether a server's result stands for a larger one, which is saved: who saved it says so.
+pub(super) fn is_saved(result: &McpResult) -> bool {
+    #[derive(Deserialize)]
+    struct Noted<'a> {
+        #[serde(borrow, rename = "_meta", default)]
+        meta: Option<Meta<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Meta<'a> {
+        #[serde(borrow, rename = "toolway/saved", default)]
+        saved: Option<&'a RawValue>,
+    }
+    let noted: Result<Noted<'_>, _> = serde_json::from_slice(result.content.bytes());
+    noted.is_ok_and(|noted| noted.meta.is_some_and(|meta| meta.saved.is_some()))
+}
+
 /// What the model gets of a built-in tool's answer, with the text that stands for it where that was too long.
 pub(super) fn of_built_in(output: &ToolOutput, text: String) -> Vec<UserPart> {
     let mut parts = vec![UserPart::Text(text)];

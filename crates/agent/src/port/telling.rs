@@ -13,6 +13,8 @@ use crate::run::RunState;
 pub(super) struct Telling {
     /// Calls that ended in this step.
     completed: Vec<AgentToolEvent>,
+    /// Calls of whose end the agent never told. What is said of them is the bridge's business, which knows how the run ended.
+    untold: Vec<String>,
 }
 
 impl Telling {
@@ -33,7 +35,15 @@ impl Telling {
                 }))
             }
             Delta::ToolCallStarted(call) => AgentEvent::Tool(AgentToolEvent::Started(activity(call))),
+            Delta::ToolCallUntold { call_id } => {
+                self.untold.push(call_id);
+                return None;
+            }
             Delta::ToolCallCompleted(call) => {
+                if let Some(at) = self.untold.iter().position(|id| *id == call.call_id) {
+                    self.untold.remove(at);
+                    return None;
+                }
                 let event = AgentToolEvent::Completed(activity(call));
                 self.completed.push(event.clone());
                 AgentEvent::Tool(event)

@@ -146,24 +146,33 @@ async fn both_runtimes_statement_26_a_stuck_tool_is_aborted_and_the_agent_is_tol
 }
 
 #[tokio::test]
-async fn both_runtimes_statement_28_the_deadlines_reach_the_agent() -> Result<()> {
+async fn both_runtimes_statement_28_the_deadlines_of_the_file_hold_for_a_living_agent() -> Result<()> {
+    // What the file says for all MCP calls and for those of the host's tools; what holds then.
     let table = [
-        (None, Some(7_200_000.0), 3_600_000),
-        (Some(60_000.0), Some(120_000.0), 60_000),
-        (Some(7_200_000.0), None, 7_200_000),
-        (Some(-1.0), Some(0.0), 3_600_000),
+        (json!(null), json!(7_200_000), 3_600_000, 3_600_000),
+        (json!(60_000), json!(120_000), 60_000, 60_000),
+        (json!(null), json!(120_000), 3_600_000, 120_000),
+        (json!(7_200_000), json!(null), 7_200_000, 7_200_000),
+        (json!(-1), json!(-1), 3_600_000, 3_600_000),
+        (json!(0), json!(0), 3_600_000, 3_600_000),
+        (json!("x"), json!("x"), 3_600_000, 3_600_000),
     ];
     for runtime in BOTH {
-        for (tool, call, expected) in table {
-            let rig = Rig::new(runtime, &Scene::default().on("alpha", vec![Step::Say("Yes.")]))?;
-            let mut settings = Settings::default();
-            settings.tools.mcp.call_timeout_ms = tool;
-            settings.tools.bridge.call_timeout_ms = call;
-            let mut talk = Talk::new(&rig, rig.open(|options| options.settings = Arc::new(settings))?);
-            talk.say("alpha", nothing).await?;
+        for (tool, call, of_tool, of_call) in &table {
+            let scene = Scene::default().on("alpha", vec![host("pi__todo", json!({})), Step::Say("Yes.")]);
+            let rig = Rig::new(runtime, &scene)?;
+            let file = rig.dir.path().join("cursor-sdk.json");
+            let tools = json!({"mcp": {"callTimeoutMs": tool}, "bridge": {"callTimeoutMs": call}});
+            std::fs::write(&file, json!({"tools": tools}).to_string())?;
+            let settings = Arc::new(Settings::read(&file).0);
+            let mut talk = Talk::new(&rig, rig.open(|options| options.settings = settings)?);
+            let answer = talk.say("alpha", async |_| Ok("noted".to_owned())).await?;
+            assert_eq!((answer.text.as_str(), answer.calls().len()), ("Yes.", 1), "{runtime:?} {answer:?}");
             let given = lock(&rig.seen.made).first().context("no agent")?.timeouts;
-            assert_eq!(given.tool, Duration::from_millis(expected), "{runtime:?} {tool:?}");
+            assert_eq!(given.tool, Duration::from_millis(*of_tool), "{runtime:?} {tool}");
             assert_eq!(given.connect, Duration::from_secs(10));
+            let held = talk.session.run().context("no run")?.deadlines();
+            assert_eq!(held.bridge, Duration::from_millis(*of_call), "{runtime:?} {tool} {call}");
         }
     }
     Ok(())
@@ -171,14 +180,34 @@ async fn both_runtimes_statement_28_the_deadlines_reach_the_agent() -> Result<()
 
 #[tokio::test]
 async fn both_runtimes_statement_31_a_call_after_the_answer_is_rejected_at_once() -> Result<()> {
-    // A native agent cannot call then. A program behind the protocol can: here a client with the agent's own address does.
+    // A native agent cannot call then. A program behind the protocol can, and does. For both a client with the agent's own
+    // address does too.
     for runtime in BOTH {
-        let rig = Rig::new(runtime, &Scene::default().on("alpha", vec![Step::Say("Done.")]))?;
+        let late = vec![Step::Say("Done."), Step::Late("pi__todo")];
+        let scene = Scene::default().on("alpha", late).on("beta", vec![Step::Say("Two.")]);
+        let rig = Rig::new(runtime, &scene)?;
         let mut talk = Talk::new(&rig, rig.open(|_| {})?);
         talk.say("alpha", nothing).await?;
         let url: Secret = lock(&rig.seen.made)[0].mcp_servers.first().context("no server")?.url.clone();
         let answered = call_by_hand(&url, "pi__todo").await?;
         assert!(answered.contains("no active live run"), "{runtime:?}: {answered}");
+        if runtime == Runtime::Acp {
+            let called = async {
+                loop {
+                    let results = rig.results()?;
+                    if let Some(result) = results.first() {
+                        return Ok::<_, anyhow::Error>(result.clone());
+                    }
+                    tokio::task::yield_now().await;
+                }
+            };
+            let called = soon(called).await??;
+            // The end of its answer and the call come by different ways, and may meet.
+            let told = ["no active live run", "the agent's answer ended"];
+            assert!(told.iter().any(|told| called.contains(told)), "{called}");
+        }
+        let answer = talk.say("beta", nothing).await?;
+        assert_eq!((answer.text.as_str(), answer.calls().len()), ("Two.", 0), "the host hears of none");
         assert!(rig.host.aborted().is_empty());
     }
     Ok(())

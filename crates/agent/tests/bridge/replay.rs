@@ -9,6 +9,12 @@ use super::rig::{BOTH, Change, Rig, server};
 use super::scene::{Scene, Step, host};
 use super::talk::{Talk, nothing};
 
+/// A command with more letters than are shown of one.
+const LONG: &str = "sleep 60 # ........................................................................................\
+...............................................................................................................\
+...............................................................................................................\
+............................................................................................... THE-END";
+
 const WITH_OTHER: &Change = &|options, _| {
     options.mcp_servers = server("echo", "from the other")
         .map(|server| toolway_agent::McpServers::new().with("other", server))
@@ -80,6 +86,31 @@ async fn both_runtimes_statement_45_an_edit_is_shown_as_one_and_changes_nothing_
 }
 
 #[tokio::test]
+async fn both_runtimes_statement_45_an_edit_that_is_not_known_or_failed_is_none() -> Result<()> {
+    for runtime in BOTH {
+        let edit = match runtime {
+            // It always knows what it does: here that it could not.
+            super::rig::Runtime::Native => Step::Edit("b.txt", "before", "after"),
+            super::rig::Runtime::Acp => Step::Touch("b.txt"),
+        };
+        let rig = Rig::new(runtime, &Scene::default().on("alpha", vec![edit, Step::Say("Tried.")]))?;
+        let mut talk = Talk::new(&rig, rig.open(|_| {})?);
+        let answer = talk.say("alpha", nothing).await?;
+        assert_eq!(answer.text, "Tried.", "{runtime:?} {answer:?}");
+        let last = answer.cards.last().map(|card| card.tool.as_str());
+        match runtime {
+            super::rig::Runtime::Native => {
+                let cards = format!("{:?}", answer.cards);
+                assert!(!cards.contains("+after"), "nothing was changed: {cards}");
+            }
+            super::rig::Runtime::Acp => assert_eq!(last, Some("cursor"), "{answer:?}"),
+        }
+        assert!(!rig.work().join("b.txt").exists(), "{runtime:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn both_runtimes_statement_46_a_tool_that_the_host_does_not_offer_is_a_line() -> Result<()> {
     for runtime in BOTH {
         let scene = Scene::default().on("alpha", vec![Step::Shell("echo out", "out"), Step::Say("Ran.")]);
@@ -99,9 +130,9 @@ async fn both_runtimes_statement_47_what_never_completed_is_told_of_a_failed_run
     for runtime in BOTH {
         let scene = match runtime {
             super::rig::Runtime::Native => {
-                Scene::default().on("alpha", vec![Step::Shell("sleep 60", ""), Step::Say("No.")])
+                Scene::default().on("alpha", vec![Step::Shell(LONG, ""), Step::Say("No.")])
             }
-            super::rig::Runtime::Acp => Scene::default().on("alpha", vec![Step::Unfinished("sleep 60")]),
+            super::rig::Runtime::Acp => Scene::default().on("alpha", vec![Step::Unfinished(LONG)]),
         };
         let rig =
             Rig::with(runtime, &scene, &|options, _| options.limits.time = Some(Duration::from_secs(3)))?;
@@ -110,6 +141,29 @@ async fn both_runtimes_statement_47_what_never_completed_is_told_of_a_failed_run
         assert!(matches!(answer.stop, Some(StopReason::Error(_))), "{runtime:?} {answer:?}");
         let told = format!("{:?} {}", answer.cards, answer.thinking);
         assert!(told.contains("sleep 60"), "{runtime:?} {answer:?}");
+        match runtime {
+            // It ends its own commands, and says so.
+            super::rig::Runtime::Native => assert!(told.contains("the command ended"), "{answer:?}"),
+            // The command is longer than a label may be, and its end is in no text.
+            super::rig::Runtime::Acp => {
+                assert!(told.contains("did not complete: the agent's run failed"), "{answer:?}");
+                assert!(told.len() < 2000 && !told.contains("THE-END"), "{} {answer:?}", told.len());
+            }
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn both_runtimes_statement_47_after_a_good_answer_nothing_is_told_of_it() -> Result<()> {
+    for runtime in BOTH {
+        let steps = vec![Step::Untold("sleep 60"), Step::Say("A good answer.")];
+        let rig = Rig::new(runtime, &Scene::default().on("alpha", steps))?;
+        let mut talk = Talk::new(&rig, rig.open(|_| {})?);
+        let answer = talk.say("alpha", nothing).await?;
+        assert_eq!((answer.stop.as_ref(), answer.text.as_str()), (Some(&StopReason::Stop), "A good answer."));
+        assert!(answer.cards.is_empty(), "{runtime:?} {answer:?}");
+        assert!(!answer.thinking.contains("did not complete"), "{runtime:?} {answer:?}");
     }
     Ok(())
 }

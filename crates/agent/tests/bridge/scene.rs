@@ -16,6 +16,12 @@ pub(crate) enum Step {
     Edit(&'static str, &'static str, &'static str),
     /// A command of a program behind the protocol that has no end.
     Unfinished(&'static str),
+    /// A command of such a program of whose end it never tells, while it goes on.
+    Untold(&'static str),
+    /// An edit of such a program of which nothing but the file is told.
+    Touch(&'static str),
+    /// Such a program answers, and calls a tool of the host's after that.
+    Late(&'static str),
     /// It works on and on, and stops for nobody.
     Deaf,
     /// It works on and on, and stops when it is cancelled.
@@ -64,6 +70,8 @@ impl Scene {
                         let arguments = json!({"path": path, "oldText": old, "newText": new});
                         json!({"calls": [{"name": "edit", "arguments": arguments}]})
                     }
+                    // What a native agent cannot do.
+                    Step::Untold(_) | Step::Touch(_) | Step::Late(_) => continue,
                     Step::Hang | Step::Deaf | Step::Unfinished(_) => {
                         json!({"text": "I think", "stall": "middle"})
                     }
@@ -115,6 +123,19 @@ impl Scene {
                     Step::Unfinished(command) => {
                         let begun = json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": command, "kind": "execute", "status": "in_progress", "rawInput": {"command": command}});
                         list.extend([json!({"update": begun}), json!({"await_cancel": true}), json!({"end": "cancelled"})]);
+                    }
+                    Step::Untold(command) => {
+                        let begun = json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": command, "kind": "execute", "status": "in_progress", "rawInput": {"command": command}});
+                        list.push(json!({"update": begun}));
+                    }
+                    Step::Touch(path) => {
+                        let begun = json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": "edit", "kind": "edit", "status": "in_progress", "rawInput": {"path": path}, "locations": [{"path": path}]});
+                        let ended = json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed"});
+                        list.extend([json!({"update": begun}), json!({"update": ended})]);
+                    }
+                    Step::Late(tool) => {
+                        let call = json!({"id": id, "server": "pi_tools", "tool": tool, "arguments": {}});
+                        list.extend([json!({"end": "end_turn"}), json!({"mcp": call})]);
                     }
                     Step::Deaf => list.extend([json!({"say": "I think"}), json!({"hang": true})]),
                     Step::Hang => list.extend([json!({"say": "I think"}), json!({"await_cancel": true}), json!({"end": "cancelled"})]),

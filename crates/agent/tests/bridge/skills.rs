@@ -26,6 +26,10 @@ async fn shelf(dir: &Path) -> Result<SkillList> {
         for number in 0..100 {
             std::fs::write(folder.join(format!("scripts/{number:03}.sh")), "CONTENTS-OF-A-FILE")?;
         }
+        // None of these is a resource: a link, and a file elsewhere in the folder.
+        std::fs::write(folder.join("stray.txt"), "CONTENTS-OF-A-FILE")?;
+        std::os::unix::fs::symlink("/etc/passwd", folder.join("scripts/000-linked.sh"))?;
+        std::os::unix::fs::symlink("/etc", folder.join("assets"))?;
         skills.push(Skill {
             name: name.to_owned(),
             description: format!("how to {name}"),
@@ -82,7 +86,11 @@ async fn both_runtimes_statement_40_41_42_a_skill_is_named_and_activated() -> Re
         let results = rig.results()?.concat();
         assert!(results.contains("# How to swim, whole"), "{runtime:?}: {results}");
         assert_eq!(results.matches(".sh").count(), 80, "{runtime:?}");
-        assert!(!results.contains("CONTENTS-OF-A-FILE"));
+        assert!(results.contains("name: swim"), "the whole file: {results}");
+        assert!(results.contains(text(&rig.dir.path().join("skills/swim")).as_str()), "{results}");
+        for absent in ["CONTENTS-OF-A-FILE", "linked", "stray", "passwd", "080.sh"] {
+            assert!(!results.contains(absent), "{runtime:?}: {absent} in {results}");
+        }
         assert_eq!(results.matches("dive, swim").count(), 2, "both errors name what there is: {results}");
     }
     Ok(())

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 use toolway_agent::{AgentOptions, Event, EventKind, Machine, SendOptions, SettingSource, cloud_servers};
 use toolway_config::{LoadOptions, Standing, TrustMode, load};
+use toolway_testkit::ModelScript;
 
 use super::rig;
 
@@ -88,6 +89,7 @@ fn json_on_the_page_is_understood() -> Result<()> {
             }
             "cloud" => sent = cloud_servers(&AgentOptions::from_json(&block.text, machine)?.mcp_servers)?,
             "travels" => ensure!(serde_json::from_str::<Vec<Value>>(&block.text)? == sent, "not {sent:?}"),
+            "script" => drop(ModelScript::parse(&block.text)?),
             "send" => drop(SendOptions::from_json(&block.text)?),
             "event" => {
                 let event: Event = serde_json::from_str(&block.text)?;
@@ -97,7 +99,7 @@ fn json_on_the_page_is_understood() -> Result<()> {
         }
         seen.insert(kind.trim().to_owned());
     }
-    ensure!(seen.len() == 7, "the page shows only {seen:?}");
+    ensure!(seen.len() == 8, "the page shows only {seen:?}");
     Ok(())
 }
 

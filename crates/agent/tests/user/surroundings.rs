@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::json;
 use toolway_agent::{
-    Agent, AgentDefinition, CustomOutput, CustomTool, LocalOptions, McpServers, PermissionOptions, RunStatus,
-    SendOptions, ServerChange, SubagentServers,
+    Agent, AgentDefinition, CustomOutput, CustomTool, Delta, EventKind, GuardOptions, LocalOptions,
+    McpServers, PermissionOptions, RunStatus, SendOptions, ServerChange, SubagentServers, ToolCallEvent,
+    ToolCallStatus,
 };
 use toolway_config::SettingSource;
 
@@ -188,6 +189,90 @@ async fn statement_a44_a_hook_that_denies_reaches_the_model_and_no_server() -> R
     ensure!(!seen.contains("s3cr3t"), "{seen}");
     let after = std::fs::read_to_string(bench.path("after"))?;
     ensure!(after.contains("other ran") && after.contains("\"n\\\":8"), "{after}");
+    Ok(())
+}
+
+/// The message leaves a large result out, of whatever tool; the model has the way to it, and who listens a part.
+#[tokio::test]
+async fn statement_a46_a_result_that_was_saved_is_left_out_of_its_message() -> Result<()> {
+    let bench = Bench::new()?;
+    bench.write("home/project/long.txt", &"a line of a long file\n".repeat(4000))?;
+    let model = script(&json!({"replies": [
+        {"calls": [
+            {"name": "one__echo", "arguments": {"n": 1}},
+            {"name": "grep", "arguments": {"pattern": "line", "limit": 2000}},
+            {"name": "shell", "arguments": {"command": "echo short"}},
+        ]}, {"text": "done"},
+    ]}))?;
+    let server = bench.server("on tools/call/echo -> text {x*200000}")?;
+    let guard = GuardOptions { max_response_chars: 5000, preview_chars: 1000, ..GuardOptions::default() };
+    let local = LocalOptions { guard, ..LocalOptions::default() };
+    let agent = Agent::create(bench.options(&model, McpServers::new().with("one", server), local))?;
+    let (deltas, mut heard) = tokio::sync::mpsc::channel(1024);
+    let send = SendOptions { deltas: Some(deltas), ..SendOptions::default() };
+    let run = agent.send("go", send).await?;
+    let told = ended(&run).await?;
+    ensure!(told.state.status == RunStatus::Finished, "{:?}", told.state);
+    let ended = |call: &&ToolCallEvent| call.status == ToolCallStatus::Completed;
+    let calls = told.events.iter().filter_map(|kind| match kind {
+        EventKind::ToolCall(call) => Some(call),
+        _ => None,
+    });
+    let calls: Vec<_> =
+        calls.filter(ended).map(|call| (call.truncated.result, call.result.is_some())).collect();
+    ensure!(calls == [(true, false), (true, false), (false, true)], "{calls:?}");
+    let mut parts = 0;
+    while let Some(delta) = soon(heard.recv()).await? {
+        if let Delta::ToolCallCompleted(call) = delta {
+            parts += usize::from(call.result.is_some_and(|result| result.bytes().len() < 20_000));
+        }
+    }
+    ensure!(parts == 3, "{parts} of 3 were shown");
+    let results = model.requests().last().context("no request")?.results();
+    ensure!(results.iter().filter(|text| text.contains("toolway_saved")).count() == 2, "{results:?}");
+    soon(agent.dispose()).await?;
+    Ok(())
+}
+
+/// A relative folder begins where the agent works, whatever the folder of this process.
+#[tokio::test]
+async fn further_folders_are_within_reach_however_they_are_named() -> Result<()> {
+    let bench = Bench::new()?;
+    bench.write("home/other/note.txt", "the note")?;
+    let model = script(&json!({"replies": [
+        {"calls": [{"name": "read", "arguments": {"path": "../other/note.txt"}}]}, {"text": "done"},
+    ]}))?;
+    let local = LocalOptions { dirs: vec!["../other".into()], auto_review: true, ..LocalOptions::default() };
+    let told = told(bench.options(&model, McpServers::new(), local), "go").await?;
+    let calls = told.calls();
+    let [(true, text)] = calls.as_slice() else { bail!("{calls:?}") };
+    ensure!(text.contains("the note"), "{text}");
+    Ok(())
+}
+
+/// A subagent is a tool, too.
+#[tokio::test]
+async fn hooks_see_tasks_before_and_after() -> Result<()> {
+    let bench = Bench::new()?;
+    let after = bench.path("after");
+    let hooks = json!({"version": 1, "hooks": {
+        "preToolUse": [{"command": "grep -q forbidden && { echo not that task >&2; exit 2; }; exit 0", "matcher": "Task"}],
+        "postToolUse": [{"command": format!("cat >> {}", after.display()), "matcher": "^Task$"}],
+    }});
+    bench.write("home/project/.cursor/hooks.json", &hooks.to_string())?;
+    let task = |prompt: &str| json!({"calls": [{"name": "task", "arguments": {"prompt": prompt}}]});
+    let model = script(&json!({"replies": [
+        task("the forbidden one"), task("the other one"), {"text": "I am the subagent"}, {"text": "done"},
+    ]}))?;
+    let told = told(bench.options(&model, McpServers::new(), project()), "go").await?;
+    ensure!(told.state.status == RunStatus::Finished, "{:?}", told.state);
+    let calls = told.calls();
+    let [(false, refused), (true, done)] = calls.as_slice() else { bail!("{calls:?}") };
+    ensure!(refused.contains("permission denied") && refused.contains("not that task"), "{refused}");
+    ensure!(done.contains("I am the subagent"), "{done}");
+    let after = std::fs::read_to_string(after)?;
+    ensure!(after.contains("the other one") && after.contains("I am the subagent"), "{after}");
+    ensure!(!after.contains("forbidden"), "{after}");
     Ok(())
 }
 

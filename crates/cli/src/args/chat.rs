@@ -39,4 +39,4 @@ pub(crate) struct ChatArgs {
 const AFTER: &str = "Type a prompt and press return; a line that ends with \\ goes on, and \"\"\" begins and ends a text of \
 several lines. /help shows the commands. Ctrl-C stops what the agent does; once more when nothing is done ends the \
 chat.\n\nWithout a terminal every line of stdin is a prompt, and nobody can be asked.\n\nExit codes: 0 the end of input, or \
-/quit; 1 without a terminal: the last prompt failed; 2 usage or configuration; 130, 129, 143 by SIGINT, SIGHUP, SIGTERM.";
+/quit; 1 without a terminal: the last prompt, or a command after it, failed; 2 usage or configuration; 130, 129, 143 by SIGINT, SIGHUP, SIGTERM.";

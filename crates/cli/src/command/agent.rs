@@ -18,6 +18,8 @@ use crate::logs;
 
 use failure::Failure;
 
+pub(super) use tell::{not_there, summary};
+
 /// Does what was asked.
 pub(super) fn run(args: AgentArgs) -> Result<Exit, UsageError> {
     let own = Environment::read();

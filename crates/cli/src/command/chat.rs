@@ -1,25 +1,29 @@
 //! `toolway chat`: a host in a terminal. It drives an agent through the bridge, and offers it tools of its own.
 
+mod calls;
 mod card;
 mod config;
 mod host;
 mod input;
 mod log;
 mod markdown;
+mod opening;
 mod process;
 mod screen;
 mod slash;
 mod tools;
 mod turn;
+mod working;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 use toolway_agent::{AgentOptions, ContextSources, EngineChoice, LocalPort, Place, Run, SkillsBy, Sources};
 use toolway_bridge::{
-    AgentMode, Coordinator, HostMode, HostTools, Message, NoticeLevel, Profile, Session, SessionOptions,
-    Settings, SkillList, ToolConditions, Warning, is_tool_active, settings_path, skill_tool,
+    AgentMode, AgentPort as _, Coordinator, HostTools, Message, NoticeLevel, Profile, Session, Settings,
+    SkillList, ToolConditions, Warning, is_tool_active, settings_path, skill_tool,
 };
 use toolway_config::SettingSource;
 use toolway_guard::{Guard, ReadBack};
@@ -27,17 +31,19 @@ use toolway_guard::{Guard, ReadBack};
 use self::config::ChatConfig;
 use self::host::Host;
 use self::log::Log;
+use self::opening::Opening;
 use self::screen::Screen;
 use self::slash::Slash;
 use self::tools::Tools;
 use self::turn::{Outcome, signalled};
-use super::agent::runtime;
+use self::working::Working;
+use super::agent::{not_there, runtime};
 use super::person::{Asker, Console};
 use super::serve::signals;
 use crate::args::{ChatArgs, CommonArgs, OfferArgs};
 use crate::compose::agent::{agent_log, agent_options};
 use crate::compose::servers::machine;
-use crate::compose::{Environment, UsageError, common, session_name, state_dir};
+use crate::compose::{Environment, UsageError, common, state_dir};
 use crate::exit::Exit;
 use crate::logs;
 use crate::show::Terminal;
@@ -56,6 +62,7 @@ struct Chat {
     /// Whether one of the chat's own tools may be called.
     choice: Choice,
     host: Arc<Host>,
+    opening: Opening,
     session: Session,
     settings: Arc<Settings>,
     warnings: Vec<Warning>,
@@ -68,6 +75,17 @@ struct Chat {
     sources: Vec<String>,
     files: Files,
     last_run: Arc<Mutex<Option<Run>>>,
+    working: Working,
+    told: Told,
+}
+
+/// What was said of servers and files.
+#[derive(Debug, Default)]
+struct Told {
+    /// The run that it was said of.
+    run: String,
+    /// Each once.
+    lines: BTreeSet<String>,
 }
 
 /// Which of the chat's own tools are active.
@@ -119,59 +137,64 @@ async fn talk(args: ChatArgs, own: &Environment, terminal: Terminal) -> Result<E
         let home = (!machine.home.as_os_str().is_empty()).then_some(machine.home.as_path());
         settings_path(&PROFILE, home, machine.config_dir.parent(), None)
     });
-    let (settings, warnings) = settings_file.map_or_else(Default::default, |file| Settings::read(&file));
-    let settings = Arc::new(settings);
     let chosen = options.local_options().map(|local| local.setting_sources.clone()).unwrap_or_default();
     let files = Files { config: config_path, is_named, sources: Sources::new(machine, cwd.clone(), chosen) };
     let model = options.model.as_ref().map(|model| model.id.clone()).unwrap_or_default();
     let last_run = Arc::new(Mutex::new(None));
     let seen = Arc::clone(&last_run);
-    let port = LocalPort::new(with_own_skills(options)).with_observer(move |run| {
-        *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.clone());
-    });
-    let coordinator = Coordinator::new(port);
+    let working = Working::default();
+    let told = working.clone();
+    let port = LocalPort::new(with_own_skills(options))
+        .with_observer(move |run| {
+            *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.clone());
+        })
+        .with_watcher(move |delta| told.delta(delta));
+    let log = Log::new(state_dir(own).map(|dir| dir.join("chats")), &cwd, &port.secrets());
     let host = Arc::new(Host::default());
     let mut common = common(CommonArgs::default(), own)?;
     common.guard.read_back = ReadBack::Off;
-    let session = SessionOptions {
-        settings: Arc::clone(&settings),
-        host_mode: Some(HostMode::Tui),
+    let opening = Opening {
+        coordinator: Coordinator::new(port),
+        host: Arc::clone(&host),
+        file: settings_file,
         is_terminal: terminal.out,
-        own_display_tool: true,
-        guard: Some(Arc::new(Guard::new(common.guard))),
-        ..SessionOptions::new(&session_name(), PROFILE)
+        guard: Arc::new(Guard::new(common.guard)),
     };
-    let session = coordinator
-        .open(Arc::clone(&host) as _, session)
-        .map_err(|error| UsageError::new("chat", error.to_string()))?;
+    let (settings, warnings) = opening.settings();
+    let session = opening.open(&settings)?;
+    let variable = |name: &str| Some(own.get(name)?.to_str()?.to_owned());
     let mut chat = Chat {
+        screen: Screen::new(console.clone(), terminal, variable),
         console,
         asks: terminal.asks,
         signals: signals()?,
-        screen: Screen::new(terminal, |name| Some(own.get(name)?.to_str()?.to_owned())),
         tools: Arc::new(own_tools),
         choice,
         host,
+        opening,
         session,
         settings,
         warnings,
         skills: SkillList::default(),
         messages: Vec::new(),
-        log: Log::new(state_dir(own).map(|dir| dir.join("chats")), &cwd),
+        log,
         model,
         mode: if plan { AgentMode::Plan } else { AgentMode::Agent },
         sources,
         files,
         last_run,
+        working,
+        told: Told::default(),
     };
     chat.read_again().await?;
+    chat.tell_warnings();
     if let Some(which) = resume
         && chat.resume(&which) == Slash::Failed
     {
         return Ok(Exit::Ended);
     }
     let exit = chat.talk().await;
-    coordinator.shutdown("the chat ended").await;
+    chat.opening.coordinator.shutdown("the chat ended").await;
     Ok(exit)
 }
 
@@ -238,7 +261,8 @@ impl Chat {
             match self.slash(&line).await {
                 Slash::Prompt => last = self.prompt(&line).await,
                 Slash::Quit => return Exit::Done,
-                Slash::Done => last = Outcome::Answered,
+                // What came of the last prompt stays.
+                Slash::Done => {}
                 Slash::Failed => last = Outcome::Failed,
             }
             if let Outcome::End(exit) = last {
@@ -307,6 +331,43 @@ impl Chat {
         all.push(skill_tool(&PROFILE));
         self.host.register(HostTools { all, active: self.active() });
         read
+    }
+
+    /// Reads the settings of the bridge. Where they are others, the conversation goes on in another session: whether it
+    /// does.
+    async fn settings_again(&mut self) -> Result<bool, UsageError> {
+        let (settings, warnings) = self.opening.settings();
+        self.warnings = warnings;
+        if settings == self.settings {
+            return Ok(false);
+        }
+        self.session.shutdown("the settings changed").await;
+        self.session = self.opening.open(&settings)?;
+        self.settings = settings;
+        Ok(true)
+    }
+
+    /// Says what is wrong with the settings of the bridge.
+    fn tell_warnings(&mut self) {
+        let file = self.opening.file.as_ref().and_then(|file| file.file_name());
+        let name = file.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        for warning in &self.warnings {
+            self.screen.notice(NoticeLevel::Warning, &format!("{name}: {warning}"));
+        }
+    }
+
+    /// Says, once each, which servers the agent does not have, and what is wrong with its files.
+    async fn tell_servers(&mut self) {
+        let run = self.last_run.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(run) = run.filter(|run| run.id().to_string() != self.told.run) else { return };
+        self.told.run = run.id().to_string();
+        let Some(init) = self.init().await else { return };
+        let servers = init.mcp_servers.iter().filter_map(not_there);
+        for line in init.diagnostics.iter().cloned().chain(servers) {
+            if self.told.lines.insert(line.clone()) {
+                self.screen.notice(NoticeLevel::Warning, &line);
+            }
+        }
     }
 
     /// Keeps a message of the conversation.

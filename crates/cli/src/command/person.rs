@@ -13,7 +13,7 @@ use toolway_agent::{Answer, ApprovalRequest, Approver, AskHost, Question};
 
 use crate::show::{one_line, safe};
 
-pub(crate) use console::{Console, Line};
+pub(crate) use console::{Console, Held, Line};
 pub(crate) use options::chosen;
 
 /// The most characters of one action in a question.
@@ -59,6 +59,11 @@ impl Asker {
         }
         let line = self.console.ask(&format!("{} [y/N] ", safe(what))).await;
         matches!(line, Line::Typed(text) if is_yes(&text))
+    }
+
+    /// Waits for the terminal, and has it until what is returned is dropped.
+    pub(crate) async fn hold(&self) -> Held {
+        self.console.hold().await
     }
 
     /// Gives the terminal something that steers it, which we made ourselves.

@@ -23,6 +23,11 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
+    /// The columns that there are at this moment.
+    pub(crate) fn width_now(&self) -> usize {
+        columns_of_stdout().filter(|width| *width > 0).unwrap_or(self.width)
+    }
+
     /// As they are now; `variable` gives our own variables.
     pub(crate) fn now(variable: impl Fn(&str) -> Option<String>) -> Self {
         let (out, err) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());

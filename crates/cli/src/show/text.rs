@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::width::cut;
+
 /// The text with everything that steers a terminal, or turns the order of what is shown, written out: `\x1b`,
 /// `\u{202e}`. Line breaks and tabs stay.
 pub(crate) fn safe(text: &str) -> Cow<'_, str> {
@@ -78,6 +80,11 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     let mut cut: String = shown.chars().take(most.saturating_sub(1)).collect();
     cut.push('…');
     cut
+}
+
+/// The same of at most so many columns of a terminal.
+pub(crate) fn fit(text: &str, most: usize) -> String {
+    cut(one_line(text, most), most)
 }
 
 #[cfg(test)]

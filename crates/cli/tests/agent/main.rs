@@ -9,11 +9,11 @@ mod runs;
 mod shim;
 
 use std::ffi::OsString;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
-use toolway_testkit::{ModelScript, ModelServer, Rig};
+use toolway_testkit::{ModelScript, ModelServer, Rig, Seat, Told};
 
 const TOOLWAY: &str = env!("CARGO_BIN_EXE_toolway");
 
@@ -21,14 +21,6 @@ const TOOLWAY: &str = env!("CARGO_BIN_EXE_toolway");
 struct House {
     rig: Rig,
     model: ModelServer,
-}
-
-/// What the program said, and how it ended.
-#[derive(Debug)]
-struct Told {
-    code: Option<i32>,
-    out: String,
-    err: String,
 }
 
 impl House {
@@ -69,6 +61,11 @@ impl House {
         Told::of(command.stdin(Stdio::null()).output()?)
     }
 
+    /// The same at a terminal.
+    fn seat(&self, words: &[&str]) -> Result<Seat> {
+        Seat::new(self.rig.command(self.run_words(words)))
+    }
+
     /// A file of one server over stdio.
     fn servers(&self, script: &str) -> Result<String> {
         let line = self.rig.server_command("one", script)?;
@@ -90,33 +87,5 @@ impl House {
     /// Nothing of this test is left.
     fn leave(self) -> Result<()> {
         self.rig.check_leftovers()
-    }
-}
-
-impl Told {
-    fn of(output: Output) -> Result<Self> {
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes);
-        Ok(Self { code: output.status.code(), out: text(output.stdout)?, err: text(output.stderr)? })
-    }
-
-    fn ended(self, code: i32) -> Result<Self> {
-        ensure!(self.code == Some(code), "exit code {:?}, not {code}: {self:#?}", self.code);
-        Ok(self)
-    }
-
-    fn json(&self) -> Result<Value> {
-        Ok(serde_json::from_str(&self.out)?)
-    }
-
-    /// The lines of stdout, each JSON.
-    fn lines(&self) -> Result<Vec<Value>> {
-        Ok(self.out.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
-    }
-
-    fn says(&self, texts: &[&str]) -> Result<()> {
-        for text in texts {
-            ensure!(self.out.contains(text) || self.err.contains(text), "{text:?} is not in {self:#?}");
-        }
-        Ok(())
     }
 }

@@ -8,11 +8,11 @@ mod turns;
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Stdio};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
-use toolway_testkit::{ModelScript, ModelServer, Rig};
+use toolway_testkit::{ModelScript, ModelServer, Rig, Seat, Told};
 
 const TOOLWAY: &str = env!("CARGO_BIN_EXE_toolway");
 
@@ -20,14 +20,6 @@ const TOOLWAY: &str = env!("CARGO_BIN_EXE_toolway");
 struct House {
     rig: Rig,
     model: ModelServer,
-}
-
-/// What the program said, and how it ended.
-#[derive(Debug)]
-struct Told {
-    code: Option<i32>,
-    out: String,
-    err: String,
 }
 
 impl House {
@@ -75,28 +67,28 @@ impl House {
         Told::of(child.wait_with_output()?)
     }
 
+    /// A chat at a terminal.
+    fn seat(&self, words: &[&str]) -> Result<Seat> {
+        Seat::new(self.rig.command(self.words(words)))
+    }
+
+    /// A file of servers over stdio: a name, a script, whether the agent waits for it.
+    fn servers(&self, servers: &[(&str, &str)]) -> Result<String> {
+        let mut entries = serde_json::Map::new();
+        for (name, script) in servers {
+            let line = self.rig.server_command(name, script)?;
+            let words: Vec<String> =
+                line.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            let (command, args) = words.split_first().context("no command")?;
+            entries.insert((*name).to_owned(), json!({"command": command, "args": args}));
+        }
+        self.write("servers.json", &json!({"mcpServers": entries}).to_string())?;
+        Ok(self.rig.path().join("servers.json").to_string_lossy().into_owned())
+    }
+
     /// Nothing of this test is left.
     fn leave(self) -> Result<()> {
         self.rig.check_leftovers()
-    }
-}
-
-impl Told {
-    fn of(output: Output) -> Result<Self> {
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes);
-        Ok(Self { code: output.status.code(), out: text(output.stdout)?, err: text(output.stderr)? })
-    }
-
-    fn ended(self, code: i32) -> Result<Self> {
-        ensure!(self.code == Some(code), "exit code {:?}, not {code}: {self:#?}", self.code);
-        Ok(self)
-    }
-
-    fn says(&self, texts: &[&str]) -> Result<()> {
-        for text in texts {
-            ensure!(self.out.contains(text) || self.err.contains(text), "{text:?} is not in {self:#?}");
-        }
-        Ok(())
     }
 }
 

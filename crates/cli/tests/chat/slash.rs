@@ -42,6 +42,7 @@ fn the_three_surfaces_and_the_servers_are_told() -> Result<()> {
         "{after}"
     );
     ensure!(after.contains("connected: yes, listed: yes"), "{after}");
+    ensure!(!after.contains("host_tools"), "the chat's own server is none of the agent's: {after}");
     house.leave()
 }
 
@@ -68,6 +69,38 @@ fn what_is_read_again_is_there_for_the_next_prompt() -> Result<()> {
         !asked[0].tools().contains(&"host__late".to_owned())
             && asked[1].tools().contains(&"host__late".to_owned())
     );
+    house.leave()
+}
+
+#[test]
+fn the_settings_of_the_bridge_are_read_again() -> Result<()> {
+    let house = House::new(&json!({"replies": [{"text": "One."}, {"text": "Two."}, {"text": "Three."}]}))?;
+    let mut child = house.start(&[])?;
+    let mut stdin = child.stdin.take().context("no stdin")?;
+    let mut out = std::io::BufReader::new(child.stdout.take().context("no stdout")?);
+    let mut said = String::new();
+    for (prompt, settings) in [
+        ("first", json!({"tools": {"bridge": {"exclude": ["ask", "clipboard"]}}})),
+        ("second", json!({"tools": {"bridge": {"enabled": false, "exclud": []}}})),
+    ] {
+        writeln!(stdin, "{prompt}")?;
+        out.read_line(&mut said)?;
+        house.write("home/.config/toolway/bridge.json", &settings.to_string())?;
+        writeln!(stdin, "/reload")?;
+        out.read_line(&mut said)?;
+    }
+    writeln!(stdin, "third")?;
+    drop(stdin);
+    out.read_line(&mut said)?;
+    let again = "Read again: 0 skills, 0 commands, other settings of the bridge; the agent reads its own files again.\n";
+    assert_eq!(said, format!("One.\n{again}Two.\n{again}Three.\n"));
+    let ended = child.wait_with_output()?;
+    let told = String::from_utf8(ended.stderr)?;
+    ensure!(told.contains("warning: bridge.json: tools.bridge.exclud: "), "{told}");
+    let asked = house.model.requests();
+    let of_host = |at: usize| asked[at].tools().iter().filter(|tool| tool.starts_with("host__")).count();
+    assert_eq!((of_host(0), of_host(1), of_host(2)), (4, 2, 0));
+    ensure!(asked[1].text.contains("One.") && asked[2].text.contains("Two."), "the conversation goes on");
     house.leave()
 }
 

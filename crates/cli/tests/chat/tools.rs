@@ -47,6 +47,57 @@ fn a_command_that_fails_or_needs_a_yes_is_an_error_of_the_tool() -> Result<()> {
 }
 
 #[test]
+fn calls_that_come_together_run_together() -> Result<()> {
+    // Each of the two waits for the other one.
+    let house = House::new(&json!({"rules": [
+        {"when": {"result": ""}, "reply": {"text": "Both."}},
+        {"when": {"user": "go"}, "reply": {"calls": [
+            {"name": "host__give", "arguments": {}}, {"name": "host__take", "arguments": {}}]}},
+    ]}))?;
+    let config = json!({"commands": [
+        {"name": "give", "description": "Gives.", "command": "sh", "args": ["-c", "echo met > meeting; echo given"]},
+        {"name": "take", "description": "Takes.", "command": "cat", "args": ["meeting"]},
+    ]});
+    house.write(CHAT_JSON, &config.to_string())?;
+    let meeting = house.rig.path().join("work/meeting");
+    ensure!(std::process::Command::new("mkfifo").arg(meeting).status()?.success(), "no pipe");
+    let told = house.chat(&[], &["go"])?.ended(0)?;
+    told.says(&["● give\n  given\n", "● take\n  met\n", "Both.\n"])?;
+    assert_eq!(house.model.requests()[1].results(), ["given\n", "met\n"], "in the order of the calls");
+    house.leave()
+}
+
+#[test]
+fn a_large_result_is_cut_for_the_model_and_on_the_screen() -> Result<()> {
+    let house = House::new(&calls("host__flood", &json!({})))?;
+    let config =
+        json!({"commands": [{"name": "flood", "description": "Much.", "command": "seq", "args": ["40000"]}]});
+    house.write(CHAT_JSON, &config.to_string())?;
+    let told = house.chat(&[], &["go"])?.ended(0)?;
+    told.says(&["● flood\n  1\n", "  8\n  … 39992 more lines\n", "That is it.\n"])?;
+    let result = house.model.requests()[1].results().join("");
+    ensure!(result.len() < 60_000 && result.contains("too large"), "{} {result:.300}", result.len());
+    house.leave()
+}
+
+#[test]
+fn what_looks_like_a_key_is_not_kept() -> Result<()> {
+    let key = "ghp_0123456789abcdefghij0123456789abcdef";
+    let house = House::new(&calls("host__leak", &json!({})))?;
+    let config =
+        json!({"commands": [{"name": "leak", "description": "Leaks.", "command": "echo", "args": [key]}]});
+    house.write(CHAT_JSON, &config.to_string())?;
+    house.chat(&[], &["go", "/resume"])?.ended(0)?;
+    let chats = house.rig.path().join("home/.local/state/toolway/chats");
+    let mut kept = String::new();
+    for chat in std::fs::read_dir(chats)? {
+        kept.push_str(&std::fs::read_to_string(chat?.path())?);
+    }
+    ensure!(kept.contains("toolResult") && kept.contains("That is it.") && !kept.contains(key), "{kept}");
+    house.leave()
+}
+
+#[test]
 fn flags_act_on_the_chats_own_tools_alone() -> Result<()> {
     let house = House::new(&json!({"replies": [{"text": "Yes."}]}))?;
     let offered = |words: &[&str]| -> Result<Vec<String>> {

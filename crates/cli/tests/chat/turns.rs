@@ -48,13 +48,41 @@ fn a_failure_is_told_and_the_chat_goes_on() -> Result<()> {
     let house =
         House::new(&json!({"replies": [{"status": 401, "error": "bad key"}, {"text": "Here again."}]}))?;
     let told = house.chat(&[], &["first", "second"])?.ended(0)?;
-    told.says(&["error: ", "unauthenticated"])?;
+    told.says(&["error: ", "refused (401): bad key"])?;
     assert_eq!(told.out, "Here again.\n");
     let house = House::new(&json!({"replies": [{"status": 401, "error": "bad key"}]}))?;
-    house.chat(&[], &["first"])?.ended(1)?;
+    house.chat(&[], &["first", "/model"])?.ended(1)?.says(&["scripted\n"])?;
     let mut command = house.rig.command(["chat"]);
     let told = Told::of(command.stdin(std::process::Stdio::null()).output()?)?.ended(2)?;
     told.says(&["error: --model: is missing", "hint: name a model"])?;
+    house.leave()
+}
+
+#[test]
+fn servers_that_are_not_there_are_told_once_and_one_that_dies_is_an_error_of_its_tool() -> Result<()> {
+    let house = House::new(&json!({"rules": [
+        {"when": {"result": ""}, "times": 1, "reply": {"text": "It died."}},
+        {"when": {"user": "second"}, "reply": {"text": "Still here."}},
+        {"when": {"user": "first"}, "reply": {"calls": [{"name": "mortal__die", "arguments": {}}]}},
+    ]}))?;
+    let servers = house.servers(&[
+        (
+            "mortal",
+            "tool {\"name\":\"die\",\"inputSchema\":{\"type\":\"object\"}}\non tools/call/die -> exit 3",
+        ),
+        ("never", "exit 7"),
+    ])?;
+    let told = house
+        .chat(&["--mcp-config", &servers, "--allow", "Mcp(mortal:*)"], &["first", "second", "/mcp"])?
+        .ended(0)?;
+    assert_eq!(told.err.matches("warning: server \"never\" is failed: ").count(), 1, "{told:#?}");
+    told.says(&[
+        "● Agent MCP",
+        "  server \"mortal\" did not answer",
+        "It died.\n",
+        "Still here.\n",
+        "As the last prompt began:\n",
+    ])?;
     house.leave()
 }
 
@@ -85,6 +113,45 @@ fn a_signal_stops_the_turn_and_not_the_chat() -> Result<()> {
     house.model.wait_for_requests(before + 1, SOON)?;
     kill_process(Pid::from_raw(i32::try_from(child.id())?).context("no pid")?, Signal::TERM)?;
     Told::of(child.wait_with_output()?)?.ended(143)?;
+    house.leave()
+}
+
+#[test]
+fn a_command_that_does_not_want_to_end_ends_with_its_turn() -> Result<()> {
+    let house = House::new(&json!({"rules": [
+        {"when": {"user": "second"}, "reply": {"text": "Still here."}},
+        {"when": {"user": "first"}, "reply": {"calls": [{"name": "host__stubborn", "arguments": {}}]}},
+    ]}))?;
+    let code = "trap '' TERM; echo begun > begun; cat never";
+    let config = json!({"commands": [{"name": "stubborn", "description": "Stays.", "command": "sh", "args": ["-c", code]}]});
+    house.write("home/.config/toolway/chat.json", &config.to_string())?;
+    let begun = house.rig.path().join("work/begun");
+    let never = house.rig.path().join("work/never");
+    ensure!(std::process::Command::new("mkfifo").args([&begun, &never]).status()?.success(), "no pipes");
+    for signals in [1, 2] {
+        let mut child = house.start(&[])?;
+        let mut stdin = child.stdin.take().context("no stdin")?;
+        writeln!(stdin, "first")?;
+        assert_eq!(std::fs::read_to_string(&begun)?, "begun\n");
+        let mut err = BufReader::new(child.stderr.take().context("no stderr")?);
+        let mut line = String::new();
+        let pid = Pid::from_raw(i32::try_from(child.id())?).context("no pid")?;
+        kill_process(pid, Signal::INT)?;
+        err.read_line(&mut line)?;
+        assert_eq!(line, "note: stopping; Ctrl-C once more ends the chat\n");
+        if signals == 1 {
+            writeln!(stdin, "second")?;
+        } else {
+            kill_process(pid, Signal::INT)?;
+        }
+        drop(stdin);
+        let told = Told::of(child.wait_with_output()?)?;
+        if signals == 1 {
+            ensure!(told.out.ends_with("  the user stopped it\nStill here.\n"), "{told:#?}");
+        } else {
+            told.ended(130)?;
+        }
+    }
     house.leave()
 }
 

@@ -13,25 +13,17 @@ mod talking;
 mod terminals;
 
 use std::ffi::OsString;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use serde_json::Value;
-use toolway_testkit::{FakeTransport, Rig, Upstream};
+use toolway_testkit::{FakeTransport, Rig, Seat, Told, Upstream};
 
 const TOOLWAY: &str = env!("CARGO_BIN_EXE_toolway");
 
 /// A private home, and servers for it.
 struct House {
     rig: Rig,
-}
-
-/// What the program said, and how it ended.
-#[derive(Debug)]
-struct Told {
-    code: Option<i32>,
-    out: String,
-    err: String,
 }
 
 impl House {
@@ -95,37 +87,13 @@ impl House {
         Told::of(command.stdin(Stdio::null()).output()?)
     }
 
+    /// The same at a terminal.
+    fn seat(&self, words: &[&str]) -> Result<Seat> {
+        Seat::new(self.rig.command(words))
+    }
+
     /// Nothing of this test is left.
     fn leave(self) -> Result<()> {
         self.rig.check_leftovers()
-    }
-}
-
-impl Told {
-    fn of(output: Output) -> Result<Self> {
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes);
-        Ok(Self { code: output.status.code(), out: text(output.stdout)?, err: text(output.stderr)? })
-    }
-
-    fn ended(self, code: i32) -> Result<Self> {
-        ensure!(self.code == Some(code), "exit code {:?}, not {code}: {self:#?}", self.code);
-        Ok(self)
-    }
-
-    fn is(&self, code: i32, out: &str, err: &str) -> Result<()> {
-        let fits = self.code == Some(code) && self.out == out && self.err == err;
-        ensure!(fits, "{self:#?}\nis not {code}\n{out}\n{err}");
-        Ok(())
-    }
-
-    fn json(&self) -> Result<Value> {
-        Ok(serde_json::from_str(&self.out)?)
-    }
-
-    fn says(&self, texts: &[&str]) -> Result<()> {
-        for text in texts {
-            ensure!(self.out.contains(text) || self.err.contains(text), "{text:?} is not in {self:#?}");
-        }
-        Ok(())
     }
 }

@@ -17,6 +17,7 @@ use crate::native::turn_loop::{CallDone, PlannedCall};
 use crate::native::{guarded, results};
 use crate::options::Limits;
 use crate::policy::{Action, After, ToolUse, Verdict};
+use crate::subagent::TASK;
 use crate::tools::{Arguments, Tool, ToolContext, ToolOutput};
 
 /// Messages of progress that may wait; more of them are not told.
@@ -33,7 +34,7 @@ pub(super) async fn call(
     match toolset.target(&call.name) {
         Some(Target::BuiltIn(tool)) => built_in(&work, tool.as_ref(), call, &cancel).await,
         Some(Target::Mcp(tool)) => server(&work, &tool.exposed, call, &cancel).await,
-        Some(Target::Task) => task::run(&work, call, left, &cancel).await,
+        Some(Target::Task) => subagent(&work, call, left, &cancel).await,
         Some(Target::Saved) => saved(&work, call).await,
         // Its server is on its way, or failed: it is waited for, and says so.
         None if work.servers.server_of(&call.name).is_some() => {
@@ -80,26 +81,53 @@ async fn built_in(work: &Work, tool: &dyn Tool, call: PlannedCall, cancel: &Canc
         Some(Err(output)) => output,
         None => ToolOutput::error("The call was not judged, so it was not made.".to_owned()),
     };
-    let text = fitted(work, tool.name(), &output).await;
+    let (text, mut is_part) = fitted(work, tool.name(), &output).await;
     let mut result = results::shown_of_built_in(&output, &text);
     let mut content = results::of_built_in(&output, text);
     let mut is_error = output.is_error;
     let after = gate.after(&tool_use, &input, &result, begun.elapsed(), cancel).await;
-    apply(after, &mut content, &mut is_error, &mut result);
-    CallDone { id: call.id, content, is_error, result, usage: Usage::default(), cost: None }
+    is_part &= !apply(after, &mut content, &mut is_error, &mut result);
+    CallDone { id: call.id, content, is_error, result, is_part, usage: Usage::default(), cost: None }
 }
 
-/// The text of an answer, or what stands for it where it is too large.
-async fn fitted(work: &Work, tool: &str, output: &ToolOutput) -> String {
+/// Hooks see the task; the calls of the subagent are judged one by one.
+async fn subagent(work: &Work, mut call: PlannedCall, left: Limits, cancel: &CancellationToken) -> CallDone {
+    let no_actions = |_: &RawJson| Vec::new();
+    let asked = call.clone();
+    let tool_use = ToolUse {
+        call_id: &asked.id,
+        tool: TASK,
+        server: None,
+        input: asked.arguments.clone(),
+        actions: &no_actions,
+        facts: &work.facts,
+    };
+    let gate = &work.surroundings.gate;
+    let arguments = match gate.before(&tool_use, cancel).await {
+        Verdict::Go(input) => input,
+        Verdict::Refused(text) => return failed(call.id, &text),
+    };
+    call.arguments = arguments.clone();
+    let begun = Instant::now();
+    let mut done = task::run(work, call, left, cancel).await;
+    let after = gate.after(&tool_use, &arguments, &done.result, begun.elapsed(), cancel).await;
+    apply(after, &mut done.content, &mut done.is_error, &mut done.result);
+    done
+}
+
+/// The text of an answer, or what stands for it where it is too large; and whether it is that.
+async fn fitted(work: &Work, tool: &str, output: &ToolOutput) -> (String, bool) {
     let Some(guard) = work.setup.guard.as_ref().filter(|_| output.text.len() > 900) else {
-        return output.text.clone();
+        return (output.text.clone(), false);
     };
     let (guard, tool, text) = (Arc::clone(guard), tool.to_owned(), output.text.clone());
     let (session, is_error) = (work.facts.conversation_id.clone(), output.is_error);
-    let fitted = tokio::task::spawn_blocking(move || {
-        guarded::fitted(&guard, &tool, &session, &text, is_error).unwrap_or(text)
-    });
-    fitted.await.unwrap_or_else(|_| output.text.clone())
+    let fitted =
+        tokio::task::spawn_blocking(move || guarded::fitted(&guard, &tool, &session, &text, is_error));
+    match fitted.await {
+        Ok(Some(part)) => (part, true),
+        _ => (output.text.clone(), false),
+    }
 }
 
 async fn server(work: &Work, exposed: &str, call: PlannedCall, cancel: &CancellationToken) -> CallDone {
@@ -182,15 +210,17 @@ fn of_server(id: String, result: &McpResult, after: Option<After>) -> CallDone {
     let mut content = results::of_server(result);
     let mut shown = results::shown_of_server(result);
     let mut is_error = result.is_error;
+    let mut is_part = results::is_saved(result);
     if let Some(after) = after {
-        apply(after, &mut content, &mut is_error, &mut shown);
+        is_part &= !apply(after, &mut content, &mut is_error, &mut shown);
     }
-    CallDone { id, content, is_error, result: shown, usage: Usage::default(), cost: None }
+    CallDone { id, content, is_error, result: shown, is_part, usage: Usage::default(), cost: None }
 }
 
-/// What hooks made of a result.
-fn apply(after: After, content: &mut Vec<UserPart>, is_error: &mut bool, result: &mut RawJson) {
+/// What hooks made of a result, and whether that is another one.
+fn apply(after: After, content: &mut Vec<UserPart>, is_error: &mut bool, result: &mut RawJson) -> bool {
     let After { result: other, withheld, context } = after;
+    let is_other = withheld.is_some() || other.is_some();
     if let Some(text) = withheld {
         *content = vec![UserPart::Text(text.clone())];
         *is_error = true;
@@ -203,6 +233,7 @@ fn apply(after: After, content: &mut Vec<UserPart>, is_error: &mut bool, result:
         *result = results::shown_of_server(&other);
     }
     content.extend(context.into_iter().map(UserPart::Text));
+    is_other
 }
 
 async fn saved(work: &Work, call: PlannedCall) -> CallDone {
@@ -215,5 +246,5 @@ async fn saved(work: &Work, call: PlannedCall) -> CallDone {
     let (text, is_error) = read.unwrap_or_else(|_| ("The saved result cannot be read.".to_owned(), true));
     let result = RawJson::of(&serde_json::json!({ "text": text, "isError": is_error }));
     let content = vec![UserPart::Text(text)];
-    CallDone { id: call.id, content, is_error, result, usage: Usage::default(), cost: None }
+    CallDone { id: call.id, content, is_error, result, is_part: false, usage: Usage::default(), cost: None }
 }

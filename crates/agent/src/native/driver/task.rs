@@ -128,7 +128,7 @@ fn ended(
         Err(error) => (format!("The subagent {name} failed: {error}"), true),
     };
     let result = RawJson::of(&serde_json::json!({ "text": text, "isError": is_error, "agent": name }));
-    CallDone { id, content: vec![UserPart::Text(text)], is_error, result, usage, cost }
+    CallDone { id, content: vec![UserPart::Text(text)], is_error, result, is_part: false, usage, cost }
 }
 
 /// What a subagent tells, as its parent's run tells it: notes with its name. Nothing of it is kept as a conversation.

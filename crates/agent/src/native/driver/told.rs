@@ -13,6 +13,7 @@ pub(super) fn failed(id: String, text: &str) -> CallDone {
         content: vec![UserPart::Text(text.to_owned())],
         is_error: true,
         result: results::error(text),
+        is_part: false,
         usage: Usage::default(),
         cost: None,
     }

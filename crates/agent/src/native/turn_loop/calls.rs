@@ -47,6 +47,8 @@ pub(crate) struct CallDone {
     pub(crate) is_error: bool,
     /// What events show.
     pub(crate) result: RawJson,
+    /// That is a part of it: all of it is saved. Messages leave it out and say so, and who listens gets the part.
+    pub(crate) is_part: bool,
     /// Tokens that it used itself.
     pub(crate) usage: Usage,
     /// What they cost, in US dollars.
@@ -174,7 +176,7 @@ impl TurnLoop {
         let Phase::Calling(calls) = &mut self.phase else { return };
         let Some(place) = calls.running.iter().position(|call| call.id == done.id) else { return };
         let call = calls.running.remove(place);
-        let CallDone { id, content, is_error, result, usage, cost } = done;
+        let CallDone { id, content, is_error, result, is_part, usage, cost } = done;
         for part in &content {
             match part {
                 UserPart::Text(text) => text.hash(&mut calls.print),
@@ -183,8 +185,10 @@ impl TurnLoop {
         }
         self.spend.add_other(usage, cost);
         let status = if is_error { ToolCallStatus::Error } else { ToolCallStatus::Completed };
-        let event = call.event(status, Some(result));
-        self.event(EventKind::ToolCall(event.clone()));
+        let mut event = call.event(status, Some(result));
+        event.truncated.result = is_part;
+        let whole = event.result.clone().filter(|_| !is_part);
+        self.event(EventKind::ToolCall(ToolCallEvent { result: whole, ..event.clone() }));
         self.delta(Delta::ToolCallCompleted(event));
         self.conversation.push_result(ToolAnswer { call_id: id, name: call.name, content, is_error });
         self.next_batch();

@@ -92,6 +92,7 @@ impl Rig {
             content: vec![UserPart::Text(text.into())],
             is_error: false,
             result: RawJson::of(&serde_json::json!({ "text": text })),
+            is_part: false,
             usage: Usage::default(),
             cost: None,
         }));

@@ -26,6 +26,7 @@ fn of(delta: &Delta) -> Value {
             json!({"type": "shell-output-delta", "call_id": call_id, "stream": stream, "text": text})
         }
         Delta::ToolCallCompleted(call) => called("tool-call-completed", call),
+        Delta::ToolCallUntold { call_id } => json!({"type": "tool-call-untold", "call_id": call_id}),
         Delta::StepStarted { step } => json!({"type": "step-started", "step": step}),
         Delta::StepCompleted { step } => json!({"type": "step-completed", "step": step}),
         Delta::TurnEnded(usage) => json!({"type": "turn-ended", "usage": tokens(usage)}),
@@ -60,4 +61,9 @@ pub(super) fn tokens(usage: &Usage) -> Value {
         map.insert("total".to_owned(), usage.total().into());
     }
     value
+}
+
+/// Money, in US dollars; small sums with as many digits as tell them apart.
+pub(super) fn dollars(cost: f64) -> String {
+    if cost >= 1.0 || cost <= 0.0 { format!("${cost:.2}") } else { format!("${cost:.4}") }
 }

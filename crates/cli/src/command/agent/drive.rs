@@ -252,6 +252,7 @@ fn result(agent: &Agent, run: &Run, state: &RunState) -> String {
         "error": error,
         "model": state.model,
         "usage": state.usage.as_ref().map(delta::tokens),
+        "cost_usd": state.cost,
         "duration_ms": state.duration.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
     })
     .to_string()
@@ -261,7 +262,8 @@ fn last_line(agent: &Agent, state: &RunState) -> String {
     let status = format!("{:?}", state.status).to_lowercase();
     let tokens = state.usage.map(|usage| format!(", {} tokens", grouped(usage.total()))).unwrap_or_default();
     let time = state.duration.map(|time| format!(", {}", seconds(time))).unwrap_or_default();
-    format!("{}: {status}{tokens}{time}", agent.id())
+    let cost = state.cost.map(|cost| format!(", {}", delta::dollars(cost))).unwrap_or_default();
+    format!("{}: {status}{tokens}{cost}{time}", agent.id())
 }
 
 fn seconds(time: Duration) -> String {

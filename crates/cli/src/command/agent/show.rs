@@ -8,7 +8,7 @@ use toolway_agent::{
     ToolCallStatus,
 };
 
-use super::delta::tokens;
+use super::delta::{dollars, tokens};
 use super::kept::{described, print};
 use super::tell::summary;
 use crate::exit::Exit;
@@ -43,18 +43,21 @@ async fn whole(options: AgentOptions, id: AgentId, json: bool) -> Result<Exit, A
     if json {
         let messages: Vec<Value> = messages.iter().map(|seen| event_json(&seen.event)).collect();
         let runs: Vec<Value> = runs.iter().map(run_json).collect();
-        let usage = tokens(&usage.usage);
-        print(&format!(
-            "{:#}\n",
-            json!({"agent": described(&record), "runs": runs, "usage": usage, "messages": messages})
-        ));
+        let whole = json!({
+            "agent": described(&record),
+            "runs": runs,
+            "usage": tokens(&usage.usage),
+            "cost_usd": usage.cost,
+            "messages": messages,
+        });
+        print(&format!("{whole:#}\n"));
         return Ok(Exit::Done);
     }
     let name = record.name.as_deref().map(|name| format!(" ({})", one_line(name, LINE))).unwrap_or_default();
     let archived = if record.archived { ", archived" } else { "" };
     let mut text = format!("{id}{name}: {} in {}{archived}\n\n", record.runtime, one_line(&record.cwd, LINE));
     for seen in &messages {
-        message(&mut text, &seen.event);
+        message(&mut text, &seen.event, Calls::AsAsked);
     }
     text.push_str("Runs:\n");
     for run in &runs {
@@ -62,11 +65,12 @@ async fn whole(options: AgentOptions, id: AgentId, json: bool) -> Result<Exit, A
     }
     writeln!(
         text,
-        "In all: {} tokens ({} read, {} written, {} from a cache)",
+        "In all: {} tokens ({} read, {} written, {} from a cache){}",
         grouped(usage.usage.total()),
         grouped(usage.usage.input),
         grouped(usage.usage.output),
-        grouped(usage.usage.cache_read)
+        grouped(usage.usage.cache_read),
+        usage.cost.map(|cost| format!(", {}", dollars(cost))).unwrap_or_default()
     )
     .unwrap_or_default();
     print(&text);
@@ -98,7 +102,7 @@ async fn one(options: AgentOptions, id: AgentId, run: RunId, json: bool) -> Resu
     }
     let mut text = format!("{}: {:?}\n\n", run.id(), state.status);
     for event in &events {
-        message(&mut text, event);
+        message(&mut text, event, Calls::AsEnded);
     }
     if let Some(fault) = &state.error {
         writeln!(text, "[{}] {}", fault.code, fault.message).unwrap_or_default();
@@ -121,13 +125,27 @@ fn run_json(run: &RunRecord) -> Value {
     value
 }
 
-fn message(text: &mut String, event: &Event) {
+/// Which of the two places of a call is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Calls {
+    /// Where the model asked for it: among messages there is no other.
+    AsAsked,
+    /// Where it ended.
+    AsEnded,
+}
+
+fn message(text: &mut String, event: &Event, calls: Calls) {
+    let before = text.len();
     match &event.kind {
         EventKind::User { text: said } => said.lines().for_each(|line| text.extend(["> ", line, "\n"])),
         EventKind::Assistant { content } => {
             for block in content {
-                if let AssistantBlock::Text(said) = block {
-                    text.extend([said.trim_end(), "\n"]);
+                match block {
+                    AssistantBlock::Text(said) => text.extend([said.trim_end(), "\n"]),
+                    AssistantBlock::ToolUse { .. } if calls == Calls::AsEnded => {}
+                    AssistantBlock::ToolUse { name, input, .. } => {
+                        text.extend(["- ", &summary(name, Some(input)), "\n"]);
+                    }
                 }
             }
         }
@@ -138,7 +156,9 @@ fn message(text: &mut String, event: &Event) {
         }
         _ => return,
     }
-    text.push('\n');
+    if text.len() > before {
+        text.push('\n');
+    }
 }
 
 fn run_line(text: &mut String, run: &RunRecord) {
@@ -149,6 +169,9 @@ fn run_line(text: &mut String, run: &RunRecord) {
     }
     if let Some(usage) = run.usage {
         write!(text, ", {} tokens", grouped(usage.total())).unwrap_or_default();
+    }
+    if let Some(cost) = run.cost {
+        write!(text, ", {}", dollars(cost)).unwrap_or_default();
     }
     if let Some(time) = run.duration {
         write!(text, ", {:.1} s", time.as_secs_f64()).unwrap_or_default();

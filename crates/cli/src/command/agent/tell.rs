@@ -1,5 +1,6 @@
 //! Owns what a person sees of a run: the answer on stdout, one short line on stderr for each thing that the agent does.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use serde_json::Value;
@@ -13,28 +14,31 @@ const LINE: usize = 160;
 
 /// Shows a run.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "what is known of two streams")]
 pub(super) struct Teller {
     terminal: Terminal,
     quiet: bool,
     /// Text of the answer was shown, and its last line is not ended.
     in_line: bool,
-    /// Text of this message came in pieces: the whole one says nothing new.
-    in_pieces: bool,
+    /// Texts that came in pieces, one for each step, whose messages have not come yet: these will say nothing new. What
+    /// happens between events may be ahead of them by a step.
+    in_pieces: VecDeque<String>,
     /// Something of the answer was shown.
     pub(super) answered: bool,
 }
 
 impl Teller {
     pub(super) fn new(terminal: Terminal, quiet: bool) -> Self {
-        Self { terminal, quiet, in_line: false, in_pieces: false, answered: false }
+        Self { terminal, quiet, in_line: false, in_pieces: VecDeque::new(), answered: false }
     }
 
     /// What happens between events. An error: nobody reads stdout.
     pub(super) fn delta(&mut self, delta: &Delta) -> io::Result<()> {
         match delta {
             Delta::Text(text) => {
-                self.in_pieces = true;
+                match self.in_pieces.back_mut() {
+                    Some(step) => step.push_str(text),
+                    None => self.in_pieces.push_back(text.clone()),
+                }
                 self.text(text)
             }
             Delta::ToolCallStarted(call) => {
@@ -55,7 +59,8 @@ impl Teller {
                 Ok(())
             }
             Delta::StepStarted { .. } => {
-                self.in_pieces = false;
+                self.in_pieces.retain(|step| !step.trim().is_empty());
+                self.in_pieces.push_back(String::new());
                 Ok(())
             }
             _ => Ok(()),
@@ -75,10 +80,11 @@ impl Teller {
                     }
                 }
             }
-            EventKind::Assistant { content } if !self.in_pieces => {
+            EventKind::Assistant { content } => {
                 for block in content {
-                    if let AssistantBlock::Text(text) = block {
-                        self.text(text)?;
+                    match block {
+                        AssistantBlock::Text(text) if !self.came(text) => self.text(text)?,
+                        _ => {}
                     }
                 }
             }
@@ -88,6 +94,19 @@ impl Teller {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether a message's text came in pieces before.
+    fn came(&mut self, text: &str) -> bool {
+        while self.in_pieces.len() > 1 && self.in_pieces.front().is_some_and(|step| step.trim().is_empty()) {
+            self.in_pieces.pop_front();
+        }
+        let Some(step) = self.in_pieces.front_mut().filter(|step| !step.trim().is_empty()) else {
+            return false;
+        };
+        // A step may have several messages. Where secrets were taken out the two differ.
+        *step = step.strip_prefix(text).map(str::to_owned).unwrap_or_default();
+        true
     }
 
     /// Text of the answer.
@@ -123,7 +142,7 @@ impl Teller {
 }
 
 /// What is said of a server that the model does not have.
-fn not_there(server: &ServerReport) -> Option<String> {
+pub(in crate::command) fn not_there(server: &ServerReport) -> Option<String> {
     if matches!(server.state.as_str(), "connected" | "starting" | "handed_over" | "disabled" | "shadowed") {
         return None;
     }
@@ -147,7 +166,7 @@ fn failure(call: &ToolCallEvent) -> String {
 }
 
 /// One line on a call: the tool, and the argument that tells most.
-pub(crate) fn summary(name: &str, args: Option<&RawJson>) -> String {
+pub(in crate::command) fn summary(name: &str, args: Option<&RawJson>) -> String {
     let args = args.map(RawJson::tree).unwrap_or_default();
     let text = |name: &str| args.get(name).and_then(Value::as_str);
     if let (Some(server), Some(tool)) = (text("providerIdentifier"), text("toolName")) {
@@ -178,6 +197,29 @@ mod tests {
         assert_eq!(of("mcp", r#"{"providerIdentifier":"db","toolName":"query","args":{}}"#), "db: query");
         assert_eq!(of("updateTodos", r#"{"todos":[]}"#), "updateTodos");
         assert_eq!(summary("ls", None), "ls");
+    }
+
+    #[test]
+    fn a_message_is_shown_once_however_far_ahead_its_pieces_are() {
+        let teller =
+            || Teller::new(Terminal { out: false, err: false, asks: false, width: 80, graphics: None }, true);
+        let step = |teller: &mut Teller, text: &str| {
+            teller.delta(&Delta::StepStarted { step: 1 }).unwrap();
+            teller.in_pieces.back_mut().unwrap().push_str(text);
+        };
+        let mut ahead = teller();
+        step(&mut ahead, "I look.");
+        step(&mut ahead, "It says so.");
+        assert!(ahead.came("I look.") && ahead.came("It says so.") && !ahead.came("And whole."));
+        let mut several = teller();
+        step(&mut several, "One.Two.");
+        step(&mut several, "");
+        assert!(several.came("One.") && several.came("Two.") && !several.came("Three."));
+        let mut redacted = teller();
+        step(&mut redacted, "key=abc");
+        step(&mut redacted, "done");
+        assert!(redacted.came("key=[redacted]") && redacted.came("done") && !redacted.came("more"));
+        assert!(!teller().came("Whole."));
     }
 
     #[test]

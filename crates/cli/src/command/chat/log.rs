@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolway_bridge::{Message, MessageBody, RawJson};
-use toolway_secret::Redactor;
+use toolway_bridge::{Message, MessageBody, RawJson, Scrubber};
+use toolway_secret::Secret;
 
 use crate::compose::session_name;
 
@@ -21,6 +21,7 @@ pub(super) struct Log {
     cwd: String,
     pub(super) id: String,
     file: Option<File>,
+    scrubber: Scrubber,
 }
 
 /// A chat that was kept.
@@ -35,9 +36,13 @@ pub(super) struct Kept {
 }
 
 impl Log {
-    /// Of a new chat in that folder. Without a directory nothing is kept.
-    pub(super) fn new(dir: Option<PathBuf>, cwd: &Path) -> Self {
-        Self { dir, cwd: cwd.to_string_lossy().into_owned(), id: session_name(), file: None }
+    /// Of a new chat in that folder. Without a directory nothing is kept. What looks like a key is not, nor are `secrets`.
+    pub(super) fn new(dir: Option<PathBuf>, cwd: &Path, secrets: &[Secret]) -> Self {
+        let mut scrubber = Scrubber::new();
+        for secret in secrets {
+            scrubber.add(secret);
+        }
+        Self { dir, cwd: cwd.to_string_lossy().into_owned(), id: session_name(), file: None, scrubber }
     }
 
     /// Another chat, in the same place.
@@ -76,10 +81,12 @@ impl Log {
             self.file = Some(file);
         }
         let Some(file) = &mut self.file else { return Ok(()) };
+        let mut value = value.clone();
+        scrub(&mut value, &self.scrubber);
         let text = value.to_string();
-        let clean = Redactor::known().redact(&text);
-        // What was taken out may have stood beside a quote: a line that is no JSON is of no use.
-        let clean = if serde_json::from_str::<Value>(&clean).is_ok() { clean } else { return Ok(()) };
+        let clean = self.scrubber.scrub(&text);
+        // What was taken out by a name beside it may have taken a quote along: then the texts alone are clean.
+        let clean = if serde_json::from_str::<Value>(&clean).is_ok() { clean } else { text.as_str().into() };
         file.write_all(format!("{clean}\n").as_bytes())
     }
 
@@ -103,6 +110,20 @@ impl Log {
             Some(Kept { id, path, age, first })
         });
         kept.take(LISTED).collect()
+    }
+}
+
+/// Takes secrets out of every text.
+fn scrub(value: &mut Value, scrubber: &Scrubber) {
+    match value {
+        Value::String(text) => {
+            if let std::borrow::Cow::Owned(clean) = scrubber.scrub(text) {
+                *text = clean;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| scrub(item, scrubber)),
+        Value::Object(members) => members.values_mut().for_each(|member| scrub(member, scrubber)),
+        _ => {}
     }
 }
 
@@ -167,14 +188,14 @@ mod tests {
     fn a_chat_is_kept_listed_and_gone_on_with() {
         let dir = tempfile::tempdir().unwrap();
         let place = Some(dir.path().join("chats"));
-        let mut log = Log::new(place.clone(), Path::new("/w"));
+        let mut log = Log::new(place.clone(), Path::new("/w"), &[]);
         assert!(log.list().is_empty());
         let said = [Message::user("hello"), Message::assistant("yes")];
         for message in &said {
             log.message(message).unwrap();
         }
         log.entry("state", &RawJson::empty_object()).unwrap();
-        let mut other = Log::new(place.clone(), Path::new("/w"));
+        let mut other = Log::new(place.clone(), Path::new("/w"), &[]);
         let list = other.list();
         assert_eq!((list.len(), list[0].id.as_str(), list[0].first.as_str()), (1, log.id.as_str(), "hello"));
         let bodies =
@@ -182,7 +203,29 @@ mod tests {
         assert_eq!(bodies(&other.resume(&list[0]).unwrap()), bodies(&said));
         other.message(&Message::user("more")).unwrap();
         assert_eq!(messages(&list[0].path).unwrap().len(), 3);
-        assert!(Log::new(place, Path::new("/elsewhere")).list().is_empty());
-        Log::new(None, Path::new("/w")).message(&said[0]).unwrap();
+        assert!(Log::new(place, Path::new("/elsewhere"), &[]).list().is_empty());
+        Log::new(None, Path::new("/w"), &[]).message(&said[0]).unwrap();
+    }
+
+    #[test]
+    fn no_secret_is_kept_and_no_message_is_lost_for_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Some(dir.path().join("chats"));
+        let mut log = Log::new(place.clone(), Path::new("/w"), &[Secret::new("open-sesame")]);
+        for text in [
+            "say open-sesame",
+            "{\"password\": \"hunter2hunter2\"}",
+            "x\"}],\"api_key\":\"k1234567890\"",
+            "the end",
+        ] {
+            log.message(&Message::user(text)).unwrap();
+        }
+        let list = log.list();
+        let kept = fs::read_to_string(&list[0].path).unwrap();
+        assert_eq!(messages(&list[0].path).unwrap().len(), 4, "{kept}");
+        assert!(kept.contains("the end") && kept.contains("say "), "{kept}");
+        for secret in ["open-sesame", "hunter2hunter2", "k1234567890"] {
+            assert!(!kept.contains(secret), "{secret}: {kept}");
+        }
     }
 }

@@ -196,6 +196,10 @@ mod tests {
             shown("| a | long |\n|---|---:|\n| **x** | 1 |\nend"),
             "<b>a</>  <b>long</>\n<b>x</>     1\nend\n"
         );
+        assert_eq!(
+            shown("| 大小 | b |\n|---|---|\n| **日** | 1 |\n"),
+            "<b>大小</>  <b>b</>\n<b>日</>    1\n"
+        );
         assert_eq!(shown("| no table\nend"), "| no table\nend\n");
     }
 

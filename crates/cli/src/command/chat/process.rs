@@ -10,6 +10,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+/// What the agent is told of a call that was stopped.
+pub(super) const STOPPED: &str = "the user stopped it";
 /// The most bytes that are kept of each stream.
 const MOST: usize = 256 << 10;
 /// How long the streams are read on after the program ended: something that it started may hold them.
@@ -48,6 +50,7 @@ pub(super) async fn run(
     }
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let id = child.id();
+    let mut group = Group(Some(id));
     let mut ended = tokio::task::spawn_blocking(move || child.wait());
     let mut timed_out = false;
     let status = tokio::select! {
@@ -69,11 +72,23 @@ pub(super) async fn run(
     };
     // What it left in its group ends with it.
     stop(id, true);
+    group.0 = None;
     if cancel.is_cancelled() {
-        return Err("it was cancelled".to_owned());
+        return Err(STOPPED.to_owned());
     }
     let status = status.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
     Ok(Ran { status, out: out.text().await, err: err.text().await, timed_out })
+}
+
+/// A program and what it started. Whoever leaves it alone ends it.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(id) = self.0 {
+            stop(id, true);
+        }
+    }
 }
 
 /// A stream that is read on a thread of its own.
@@ -155,7 +170,7 @@ mod tests {
         assert!(ran.timed_out && ran.out == "begun\n", "{ran:?}");
         let cancel = CancellationToken::new();
         let (told, ()) = tokio::join!(sh("sleep 60", LONG, &cancel), async { cancel.cancel() });
-        assert_eq!(told.unwrap_err(), "it was cancelled");
+        assert_eq!(told.unwrap_err(), STOPPED);
     }
 
     #[tokio::test]

@@ -4,14 +4,17 @@ use std::io::{self, Write};
 
 use toolway_bridge::{Card, NoticeLevel};
 
+use super::super::person::Console;
 use super::card;
 use super::markdown::{BOLD, CYAN, DIM, END, Markdown, RED};
-use crate::show::{Terminal, one_line, safe};
+use crate::show::{Terminal, fit, one_line, safe};
 
 /// The screen, or the two streams where there is none.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "what is known of the streams and of what stands on them")]
 pub(super) struct Screen {
+    console: Console,
+    terminal: Terminal,
     /// stdout is a terminal, and colours are wanted.
     colours: bool,
     /// stdout is a terminal.
@@ -25,11 +28,17 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn new(terminal: Terminal, variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub(super) fn new(
+        console: Console,
+        terminal: Terminal,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Self {
         let unwanted = variable("NO_COLOR").is_some_and(|value| !value.is_empty())
             || variable("TERM").is_some_and(|term| term == "dumb");
         let colours = terminal.out && !unwanted;
         Self {
+            console,
+            terminal,
             colours,
             out: terminal.out,
             answer: Markdown::new(!colours),
@@ -50,11 +59,13 @@ impl Screen {
     /// More of what it thinks, and of what it does where there is no card.
     pub(super) fn thinking(&mut self, text: &str) {
         self.end_answer();
-        self.thinks = true;
+        // A line that is whole needs no end.
+        self.thinks = !text.ends_with('\n');
         if self.colours {
-            self.put(&format!("{DIM}{}{END}", safe(text)));
+            let (text, end) = text.strip_suffix('\n').map_or((text, ""), |text| (text, "\n"));
+            self.put(&format!("{DIM}{}{END}{end}", safe(text)));
         } else {
-            write!(io::stderr().lock(), "{}", safe(text)).ok();
+            self.console.tell(&safe(text));
         }
     }
 
@@ -122,7 +133,22 @@ impl Screen {
         } else {
             word.to_owned()
         };
-        writeln!(io::stderr().lock(), "{word}: {}", safe(text)).ok();
+        self.console.tell(&format!("{word}: {}\n", safe(text)));
+    }
+
+    /// What goes on, on a line of its own, until something is said. Only where the cursor may be moved.
+    pub(super) fn status(&mut self, line: &str) {
+        if self.colours && !self.in_line && !self.thinks && !self.gone {
+            let line = fit(line, self.terminal.width_now().saturating_sub(1));
+            self.console.status(&format!("{DIM}{line}{END}"));
+        }
+    }
+
+    /// Ctrl-C was pressed: its sign stands on the line, or a question.
+    pub(super) fn interrupted(&mut self) {
+        if self.terminal.asks {
+            self.console.tell("\n");
+        }
     }
 
     fn end_thinking(&mut self) {
@@ -131,7 +157,7 @@ impl Screen {
                 self.put("\n");
                 self.in_line = false;
             } else {
-                writeln!(io::stderr().lock()).ok();
+                self.console.tell("\n");
             }
         }
     }
@@ -144,6 +170,7 @@ impl Screen {
         if text.is_empty() || self.gone {
             return;
         }
+        self.console.clear();
         let mut out = io::stdout().lock();
         if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
             self.gone = true;

@@ -17,7 +17,7 @@ const LINE: usize = 200;
 const HELP: &str = "\
 /tools           what the agent can call: its own tools, servers, this chat's tools
 /mcp             servers and their states
-/reload          read servers, rules, skills and chat.json again
+/reload          read servers, rules, skills, chat.json and bridge.json again
 /skills          skills of the project and the user
 /model [ID]      show the model, or choose another one
 /resume [CHAT]   show earlier chats of this folder, or go on with one
@@ -73,7 +73,7 @@ impl Chat {
     }
 
     /// What the agent's last run began with.
-    async fn init(&self) -> Option<SystemInit> {
+    pub(super) async fn init(&self) -> Option<SystemInit> {
         let run = self.last_run.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         let mut events = run.observe(0).ok()?;
         match events.next().await?.ok()?.event.kind {
@@ -117,6 +117,7 @@ impl Chat {
                 let pairs: Vec<String> = init
                     .mcp_tools
                     .iter()
+                    .filter(|pair| pair.server != PROFILE.server_key)
                     .map(|pair| one_line(&format!("{}: {}", pair.server, pair.tool), LINE))
                     .collect();
                 writeln!(text, "Tools of servers: {}", pairs.len()).unwrap_or_default();
@@ -136,14 +137,17 @@ impl Chat {
             self.screen.page("The agent has not begun: its servers start with the first prompt. `toolway list` shows what files say.\n");
             return;
         };
-        let mut text = String::new();
-        if init.mcp_servers.is_empty() {
+        let mut text = "As the last prompt began:\n".to_owned();
+        // The chat's own one is the third surface: /tools shows it.
+        let servers: Vec<&ServerReport> =
+            init.mcp_servers.iter().filter(|server| server.name != PROFILE.server_key).collect();
+        if servers.is_empty() {
             text.push_str("There are no servers.\n");
         } else {
             let mut rows = vec![["SERVER", "STATE", "TOOLS", "FROM"].map(String::from).to_vec()];
-            rows.extend(init.mcp_servers.iter().map(row));
+            rows.extend(servers.iter().copied().map(row));
             text.push_str(&columns(&[Align::Left, Align::Left, Align::Right, Align::Left], &rows));
-            for server in &init.mcp_servers {
+            for server in servers {
                 if let Some(reason) = &server.reason {
                     writeln!(text, "{}: {}", one_line(&server.name, LINE), one_line(reason, LINE * 2))
                         .unwrap_or_default();
@@ -157,14 +161,26 @@ impl Chat {
     }
 
     async fn reload(&mut self) -> Slash {
+        let other_settings = match self.settings_again().await {
+            Ok(others) => others,
+            Err(error) => {
+                self.screen.notice(NoticeLevel::Error, &error.to_string());
+                return Slash::Failed;
+            }
+        };
         let read = self.read_again().await;
-        self.session.tell(HostEvent::AgentConfiguration).await;
+        if !other_settings {
+            self.session.tell(HostEvent::AgentConfiguration).await;
+        }
+        self.told.lines.clear();
         self.tell_notices();
+        self.tell_warnings();
         match read {
             Ok(()) => {
                 let (skills, commands) = (self.skills.iter().count(), self.tools.config.commands.len());
+                let others = if other_settings { ", other settings of the bridge" } else { "" };
                 self.screen.page(&format!(
-                    "Read again: {skills} skills, {commands} commands; the agent reads its own files again.\n"
+                    "Read again: {skills} skills, {commands} commands{others}; the agent reads its own files again.\n"
                 ));
                 Slash::Done
             }

@@ -4,6 +4,7 @@ mod clipboard;
 mod editor;
 mod todo;
 
+use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use toolway_bridge::{HostResult, HostTool, Provenance, RawJson};
 
 use super::super::person::Asker;
 use super::config::{ChatConfig, CommandTool};
-use super::process;
+use super::process::{self, STOPPED};
 use crate::compose::Environment;
 
 /// The names that are always there.
@@ -57,6 +58,12 @@ impl Tools {
         OWN.map(str::to_owned).into_iter().chain(commands).collect()
     }
 
+    /// Whether that tool has to do with the person at the terminal.
+    pub(super) fn asks(&self, name: &str) -> bool {
+        let confirms = |tool: &CommandTool| tool.name == name && tool.confirm;
+        matches!(name, "ask" | "clipboard" | "open_in_editor") || self.config.commands.iter().any(confirms)
+    }
+
     /// Runs one. An error is for the agent.
     pub(super) async fn run(
         &self,
@@ -67,22 +74,15 @@ impl Tools {
         let tree = arguments.tree();
         let empty = Map::new();
         let args = tree.as_object().unwrap_or(&empty);
-        let work = async {
-            match name {
-                "todo" => self.todo(args),
-                "ask" => self.ask(args).await,
-                "clipboard" => clipboard::run(self, args, cancel).await,
-                "open_in_editor" => editor::run(self, args, cancel).await,
-                name => match self.config.commands.iter().find(|tool| tool.name == name) {
-                    Some(tool) => self.command(tool, args, cancel).await,
-                    None => Err(format!("there is no tool {name:?} here")),
-                },
-            }
-        };
-        let done = tokio::select! {
-            biased;
-            done = work => done,
-            () = cancel.cancelled() => Err("the user stopped it".to_owned()),
+        let done = match name {
+            "todo" => self.todo(args),
+            "ask" => unless_stopped(cancel, self.ask(args)).await.flatten(),
+            "clipboard" => clipboard::run(self, args, cancel).await,
+            "open_in_editor" => editor::run(self, args, cancel).await,
+            name => match self.config.commands.iter().find(|tool| tool.name == name) {
+                Some(tool) => self.command(tool, args, cancel).await,
+                None => Err(format!("there is no tool {name:?} here")),
+            },
         };
         match done {
             Ok(text) => HostResult::text(&text),
@@ -122,7 +122,8 @@ impl Tools {
         if tool.confirm {
             let words = std::iter::once(&tool.command).chain(&args);
             let line: Vec<String> = words.map(|word| crate::render::quoted(word, cfg!(windows))).collect();
-            if !self.asker.confirms(&format!("\n{} wants to run {}", tool.name, line.join(" "))).await {
+            let question = format!("\n{} wants to run {}", tool.name, line.join(" "));
+            if !unless_stopped(cancel, self.asker.confirms(&question)).await? {
                 return Err("the user did not allow it".to_owned());
             }
         }
@@ -145,6 +146,15 @@ impl Tools {
                 .to_owned());
         }
         Ok(if text.is_empty() { "(no output)".to_owned() } else { text })
+    }
+}
+
+/// The work, unless it is stopped. For what can be left at any moment; what has begun something ends it itself.
+async fn unless_stopped<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, String> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(STOPPED.to_owned()),
+        done = work => Ok(done),
     }
 }
 

@@ -1,9 +1,12 @@
-//! Owns one prompt from its sending to the whole answer: turns of the agent, and the calls of the chat's tools in between.
+//! Owns one prompt from its sending to the whole answer: turns of the agent, and what is said meanwhile.
 
+use std::time::Duration;
+
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 use toolway_bridge::{
     AssistantBlock, AssistantMessage, Block, HostResult, HostSystem, Message, MessageBody, NoticeLevel,
-    Replayed, StopReason, SystemPart, SystemPartKind, ToolCall, TurnEvent, TurnRequest, activate,
+    StopReason, SystemPart, SystemPartKind, ToolCall, TurnEvent, TurnRequest,
 };
 
 use super::Chat;
@@ -13,6 +16,11 @@ use crate::exit::Exit;
 /// Whose look a card of the agent's own tools can have.
 const NATIVE: [&str; 7] = ["read", "bash", "grep", "find", "ls", "edit", "write"];
 const SIGINT: i32 = 2;
+/// How often it is said anew what goes on.
+const TICK: Duration = Duration::from_millis(500);
+/// The most tokens of the conversation that a new agent is told, roughly: what current models read, with room for their work.
+/// The newest messages come first.
+const BUDGET: usize = 90_000;
 /// What the agent is told of where it is.
 const SYSTEM: &str = "You talk with a person in a terminal, by `toolway chat`. Your answers are shown there as markdown: \
 write short lines and narrow tables. Tools whose names begin with `host__` belong to the chat itself: the person sees what \
@@ -35,6 +43,15 @@ impl Chat {
     /// Sends what the user said, and goes on until the answer is whole.
     pub(super) async fn prompt(&mut self, text: &str) -> Outcome {
         self.remember(Message::user(text));
+        self.working.start();
+        let outcome = self.answer().await;
+        self.working.stop();
+        self.console.clear();
+        outcome
+    }
+
+    /// Turn after turn.
+    async fn answer(&mut self) -> Outcome {
         let abort = CancellationToken::new();
         let mut ending = None;
         let outcome = loop {
@@ -47,12 +64,12 @@ impl Chat {
             let calls = self.remember_answer(&message);
             match message.stop {
                 StopReason::ToolUse => {
-                    for call in calls {
-                        let result = match self.one_call(&call, &abort, &mut ending).await {
-                            Ok(result) => result,
-                            Err(exit) => return Outcome::End(exit),
-                        };
-                        self.remember_result(&call, &result);
+                    let results = match self.calls(&calls, &abort, &mut ending).await {
+                        Ok(results) => results,
+                        Err(exit) => return Outcome::End(exit),
+                    };
+                    for (call, result) in calls.iter().zip(&results) {
+                        self.remember_result(call, result);
                     }
                     if abort.is_cancelled() {
                         break Outcome::Stopped;
@@ -87,6 +104,7 @@ impl Chat {
     ) -> Result<AssistantMessage, Exit> {
         let request = self.request(abort);
         let mut turn = self.session.turn(request).await;
+        let mut tick = ticks();
         loop {
             let event = tokio::select! {
                 biased;
@@ -95,7 +113,12 @@ impl Chat {
                     continue;
                 }
                 event = turn.next() => event,
+                _ = tick.tick() => {
+                    self.draw();
+                    continue;
+                }
             };
+            self.tell_servers().await;
             match event {
                 Some(TurnEvent::Text(text)) => self.screen.text(&text),
                 Some(TurnEvent::Thinking(text)) => self.screen.thinking(&text),
@@ -110,12 +133,25 @@ impl Chat {
         }
     }
 
+    /// Says what goes on.
+    pub(super) fn draw(&mut self) {
+        if let Some(line) = self.working.line() {
+            self.screen.status(&line);
+        }
+    }
+
     /// A signal: the first one stops what is done, the second one ends the chat.
-    fn stop(&mut self, signal: i32, abort: &CancellationToken, ending: &mut Option<i32>) -> Result<(), Exit> {
+    pub(super) fn stop(
+        &mut self,
+        signal: i32,
+        abort: &CancellationToken,
+        ending: &mut Option<i32>,
+    ) -> Result<(), Exit> {
         if abort.is_cancelled() {
             return Err(signalled(signal));
         }
         if signal == SIGINT {
+            self.screen.interrupted();
             self.screen.notice(NoticeLevel::Info, "stopping; Ctrl-C once more ends the chat");
         } else {
             *ending = Some(signal);
@@ -144,7 +180,7 @@ impl Chat {
             model: self.model.clone(),
             cwd: self.tools.cwd.clone(),
             setting_sources: Some(self.sources.clone()),
-            budget_tokens: None,
+            budget_tokens: Some(BUDGET),
             abort: abort.clone(),
         }
     }
@@ -185,67 +221,13 @@ impl Chat {
             Err(error) => tracing::warn!(%error, "a result could not be kept"),
         }
     }
+}
 
-    /// A call: a record that is shown, or a tool of the chat that runs.
-    async fn one_call(
-        &mut self,
-        call: &ToolCall,
-        abort: &CancellationToken,
-        ending: &mut Option<i32>,
-    ) -> Result<HostResult, Exit> {
-        match self.session.replayed(&call.name, call.id.as_str()) {
-            Replayed::Result(card) => {
-                self.screen.card(&card);
-                Ok(HostResult::text(&card.text()))
-            }
-            Replayed::Failed { message, card } => {
-                self.screen.card(&card);
-                Ok(HostResult::error(&message))
-            }
-            Replayed::Refused(refusal) => Ok(HostResult::error(&refusal.to_string())),
-            Replayed::Ordinary => {
-                if let Err(reason) = self.session.admit(&call.id) {
-                    return Ok(HostResult::error(&reason));
-                }
-                self.screen.call(&call.name, call.arguments.text());
-                let cancel = abort.child_token();
-                self.host.begins(&call.id, &cancel);
-                let result = self.run_tool(call, &cancel, abort, ending).await;
-                self.host.ended(&call.id);
-                let result = result?;
-                self.screen.result(&text_of(&result), result.is_error);
-                Ok(result)
-            }
-        }
-    }
-
-    async fn run_tool(
-        &mut self,
-        call: &ToolCall,
-        cancel: &CancellationToken,
-        abort: &CancellationToken,
-        ending: &mut Option<i32>,
-    ) -> Result<HostResult, Exit> {
-        if call.name == PROFILE.skill_tool {
-            return Ok(match activate(&self.skills, &call.arguments).await {
-                Ok(activation) => activation.result(),
-                Err(error) => error.result(),
-            });
-        }
-        if !self.active().contains(&call.name) {
-            return Ok(HostResult::error(&format!("there is no tool {:?} here now", call.name)));
-        }
-        let tools = std::sync::Arc::clone(&self.tools);
-        let work = tools.run(&call.name, &call.arguments, cancel);
-        let mut work = std::pin::pin!(work);
-        loop {
-            tokio::select! {
-                biased;
-                Some(signal) = self.signals.recv() => self.stop(signal, abort, ending)?,
-                result = &mut work => return Ok(result),
-            }
-        }
-    }
+/// When it is said what goes on.
+pub(super) fn ticks() -> Interval {
+    let mut ticks = interval_at(Instant::now() + TICK, TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    ticks
 }
 
 fn part(kind: SystemPartKind, text: &str) -> SystemPart {
@@ -255,12 +237,4 @@ fn part(kind: SystemPartKind, text: &str) -> SystemPart {
 /// How the program ends by a signal.
 pub(super) fn signalled(signal: i32) -> Exit {
     Exit::Signal(u8::try_from(signal).unwrap_or(0))
-}
-
-/// The texts of a result.
-fn text_of(result: &HostResult) -> String {
-    let tree = result.content.tree();
-    let blocks = tree.as_array().map(Vec::as_slice).unwrap_or_default();
-    let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
-    texts.join("\n")
 }

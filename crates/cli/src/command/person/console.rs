@@ -2,10 +2,10 @@
 //! waits any more. What is asked stands on stderr.
 
 use std::io::{BufRead as _, Write as _};
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, OwnedMutexGuard, mpsc};
 
 /// The stack of our small threads.
 const STACK: usize = 128 << 10;
@@ -26,6 +26,41 @@ pub(crate) enum Line {
 pub(crate) struct Console {
     lines: Arc<Mutex<Lines>>,
     is_terminal: bool,
+    status: Arc<std::sync::Mutex<Status>>,
+}
+
+/// The line that says what goes on, while nothing else is written.
+#[derive(Debug, Default)]
+struct Status {
+    is_drawn: bool,
+    line: String,
+    /// Somebody has the terminal alone: a question, an editor.
+    is_held: bool,
+}
+
+impl Status {
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.is_drawn) {
+            write("\r\x1b[K");
+        }
+    }
+}
+
+fn lock(status: &std::sync::Mutex<Status>) -> MutexGuard<'_, Status> {
+    status.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The terminal is somebody's alone. Nobody else asks, and no status is drawn.
+#[derive(Debug)]
+pub(crate) struct Held {
+    status: Arc<std::sync::Mutex<Status>>,
+    lines: OwnedMutexGuard<Lines>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        lock(&self.status).is_held = false;
+    }
 }
 
 #[derive(Debug)]
@@ -50,7 +85,39 @@ impl Console {
         };
         // Without a thread the channel is closed, and input is at its end.
         std::thread::Builder::new().name("input".to_owned()).stack_size(STACK).spawn(read).ok();
-        Self { lines: Arc::new(Mutex::new(Lines { asks, read: lines, outstanding: false })), is_terminal }
+        let lines = Arc::new(Mutex::new(Lines { asks, read: lines, outstanding: false }));
+        Self { lines, is_terminal, status: Arc::default() }
+    }
+
+    /// Waits for the terminal, and has it until what is returned is dropped.
+    pub(crate) async fn hold(&self) -> Held {
+        let lines = Arc::clone(&self.lines).lock_owned().await;
+        let mut status = lock(&self.status);
+        status.is_held = true;
+        status.clear();
+        drop(status);
+        Held { status: Arc::clone(&self.status), lines }
+    }
+
+    /// Somebody is asked, or has the terminal otherwise.
+    pub(crate) fn is_held(&self) -> bool {
+        lock(&self.status).is_held
+    }
+
+    /// Says on one line, which is safe for a terminal and not wider than it, what goes on. It is taken away before anything
+    /// else is written.
+    pub(crate) fn status(&self, line: &str) {
+        let mut status = lock(&self.status);
+        if self.is_terminal && !status.is_held && !(status.is_drawn && status.line == line) {
+            status.is_drawn = true;
+            line.clone_into(&mut status.line);
+            write(&format!("\r\x1b[K{line}"));
+        }
+    }
+
+    /// Takes that line away.
+    pub(crate) fn clear(&self) {
+        lock(&self.status).clear();
     }
 
     /// The next line. One that is given up is the next one's.
@@ -61,20 +128,24 @@ impl Console {
 
     /// Shows text, which is safe for a terminal, and waits for a line that is typed after it.
     pub(crate) async fn ask(&self, prompt: &str) -> Line {
-        let mut lines = self.lines.lock().await;
-        if self.is_terminal && !lines.outstanding {
+        let mut held = self.hold().await;
+        if self.is_terminal && !held.lines.outstanding {
             forget_typed();
         }
         self.tell(prompt);
-        lines.next().await
+        held.lines.next().await
     }
 
     /// Shows text on stderr; whoever reads it may be gone.
-    #[expect(clippy::unused_self, reason = "the console is where it is shown")]
     pub(crate) fn tell(&self, text: &str) {
-        let mut stderr = std::io::stderr().lock();
-        stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).ok();
+        self.clear();
+        write(text);
     }
+}
+
+fn write(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).ok();
 }
 
 impl Lines {

@@ -124,6 +124,7 @@ fn tokens_of_subagents_count() {
         content: vec![UserPart::Text("seen".into())],
         is_error: false,
         result: RawJson::empty_object(),
+        is_part: false,
         usage: Usage { input: 900, output: 200, ..Usage::default() },
         cost: Some(2.0),
     }));

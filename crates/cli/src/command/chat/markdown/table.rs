@@ -2,6 +2,7 @@
 
 use super::inline::inline;
 use super::{BOLD, END};
+use crate::width::width;
 
 /// The line may be a row of a table.
 pub(super) fn is_row(line: &str) -> bool {
@@ -21,9 +22,9 @@ pub(super) fn table(rows: &[String]) -> Option<String> {
         vec![cells(head).iter().map(|cell| format!("{BOLD}{}{END}", inline(cell))).collect()];
     all.extend(body.iter().map(|row| cells(row).iter().map(|cell| inline(cell)).collect()));
     let count = all.iter().map(Vec::len).max().unwrap_or(0);
-    let width =
+    let widest =
         |at: usize| all.iter().filter_map(|row| row.get(at)).map(|cell| seen(cell)).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count).map(width).collect();
+    let widths: Vec<usize> = (0..count).map(widest).collect();
     let mut out = String::new();
     for row in &all {
         let mut line = String::new();
@@ -69,17 +70,10 @@ fn cells(row: &str) -> Vec<String> {
     cells.iter().map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// The letters that are seen: without colours.
+/// The columns that are seen: without colours.
 fn seen(text: &str) -> usize {
-    let mut count = 0;
-    let mut in_code = false;
-    for letter in text.chars() {
-        match letter {
-            '\x1b' => in_code = true,
-            'm' if in_code => in_code = false,
-            _ if in_code => {}
-            _ => count += 1,
-        }
-    }
-    count
+    let mut pieces = text.split('\x1b');
+    let first = width(pieces.next().unwrap_or_default());
+    let behind = |piece: &str| piece.split_once('m').map_or(0, |(_, rest)| width(rest));
+    first + pieces.map(behind).sum::<usize>()
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::super::process;
-use super::{Tools, required};
+use super::{Tools, required, unless_stopped};
 
 /// How long such a program may take.
 const TIME: Duration = Duration::from_secs(10);
@@ -54,7 +54,8 @@ async fn paste(tools: &Tools, cancel: &CancellationToken) -> Result<String, Stri
     let Some((program, args)) = program(tools, true) else {
         return Err("there is no clipboard here that can be read".to_owned());
     };
-    if !tools.asker.confirms("\nThe agent wants to read your clipboard. Allow it?").await {
+    let question = "\nThe agent wants to read your clipboard. Allow it?";
+    if !unless_stopped(cancel, tools.asker.confirms(question)).await? {
         return Err("the user did not allow it".to_owned());
     }
     let ran = process::run(&program, &args, &tools.cwd, None, TIME, cancel).await?;

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::{Tools, required};
+use super::super::process::STOPPED;
+use super::{Tools, required, unless_stopped};
 
 /// Editors that take `+LINE` before the file.
 const PLUS: [&str; 9] = ["vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "ne"];
@@ -37,6 +38,7 @@ pub(super) async fn run(
         shlex::split(&line).filter(|words| !words.is_empty()).ok_or("EDITOR is no command line")?;
     let program = words.remove(0);
     words.extend(place(&program, &path, args.get("line").and_then(Value::as_u64)));
+    let held = unless_stopped(cancel, tools.asker.hold()).await?;
     let before = content(&path);
     let mut command = Command::new(&program);
     command.args(words).current_dir(&tools.cwd).stdin(Stdio::inherit());
@@ -51,6 +53,10 @@ pub(super) async fn run(
             ended.await
         }
     };
+    drop(held);
+    if cancel.is_cancelled() {
+        return Err(STOPPED.to_owned());
+    }
     let status = status.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
     if !status.success() {
         return Err(format!("{program} ended with {status}"));
