@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use options::{AcpCommand, AcpSurroundings, AcpTimeouts};
@@ -83,6 +84,7 @@ impl AcpEngine {
             turn: &turn,
             sink,
             calls: OpenCalls::new(turn.run.as_str()),
+            out_of_time: turn.limits.time.map(|time| Instant::now() + time),
             cancel: cancel.clone(),
             closing: &self.closing,
         };

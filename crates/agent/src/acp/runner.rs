@@ -34,6 +34,8 @@ pub(super) struct Runner<'a> {
     pub(super) sink: &'a dyn RunSink,
     /// Calls of servers' tools that the agent has told of.
     pub(super) calls: OpenCalls,
+    /// When the run has had all of its time.
+    pub(super) out_of_time: Option<Instant>,
     pub(super) cancel: CancellationToken,
     /// The engine is being closed.
     pub(super) closing: &'a CancellationToken,
@@ -78,14 +80,23 @@ impl Runner<'_> {
     }
 
     async fn run_in(&self, slot: &mut Option<Live>) -> Result<TurnEnd, AgentError> {
-        let outcome = match self.prepare(slot).await {
+        let nothing = |stop| TurnEnd { stop, result: None, usage: Usage::default(), cost: None };
+        let prepared = tokio::select! {
+            biased;
+            prepared = self.prepare(slot) => prepared,
+            () = until(self.out_of_time) => {
+                // A question is open: the process cannot be used again.
+                end_in(slot).await;
+                return Ok(nothing(TurnStop::Limit(self.time_limit())));
+            }
+        };
+        let outcome = match prepared {
             Ok(()) => match slot.as_mut() {
                 Some(live) => self.prompt(live).await,
                 None => Err(Broken::Cancelled),
             },
             Err(broken) => Err(broken),
         };
-        let nothing = |stop| TurnEnd { stop, result: None, usage: Usage::default(), cost: None };
         match outcome {
             Ok((end, is_alive)) => {
                 if !is_alive {
@@ -189,7 +200,6 @@ impl Runner<'_> {
         asked: u64,
         ending: &mut Option<(Why, Instant)>,
     ) -> Came {
-        let out_of_time = self.turn.limits.time.map(|time| Instant::now() + time);
         let mut is_closing = false;
         loop {
             let Some(open) = live.open.as_mut() else { return Came::Dead("there is no session".to_owned()) };
@@ -198,7 +208,7 @@ impl Runner<'_> {
             }
             let has_room = live.peer.has_room();
             let is_open = ending.is_none();
-            let patience = ending.as_ref().map(|(_, until)| *until).or(out_of_time);
+            let patience = ending.as_ref().map(|(_, until)| *until).or(self.out_of_time);
             let mut end = None;
             tokio::select! {
                 biased;

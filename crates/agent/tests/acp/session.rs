@@ -178,10 +178,19 @@ async fn limits_are_kept_or_refused() -> Result<()> {
     let rig = Rig::new(&script(json!([{"say": "working"}, {"await_cancel": true}, {"end": "cancelled"}])))?;
     let (engine, servers) = (rig.engine(), rig.generation().await?);
     let mut turn = rig.turn("go", &servers);
-    turn.limits.time = Some(Duration::from_secs(3));
+    turn.limits.time = Some(Duration::from_secs(5));
     let end = engine.run(turn, Arc::new(Recorder::default())).await?;
     ensure!(matches!(&end.stop, TurnStop::Limit(why) if why.contains("limits.time")), "{end:?}");
     assert_eq!(end.result.as_deref(), Some("working"));
+    // The way to the prompt counts, too.
+    let hangs = Rig::new(&json!({"methods": {"session/new": [{"hang": true}]}}))?;
+    let mut turn = hangs.turn("go", &servers);
+    turn.limits.time = Some(Duration::from_secs(4));
+    let slow = hangs.engine();
+    let end = slow.run(turn, Arc::new(Recorder::default())).await?;
+    ensure!(matches!(&end.stop, TurnStop::Limit(why) if why.contains("limits.time")), "{end:?}");
+    ensure!(hangs.is_gone()?);
+    slow.close().await;
     let mut turn = rig.turn("go", &servers);
     turn.limits.turns = Some(3);
     let error = engine.run(turn, Arc::new(Recorder::default())).await.unwrap_err();

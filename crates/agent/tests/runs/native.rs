@@ -27,9 +27,13 @@ impl Servers {
     }
 
     fn server(&self) -> Result<McpServer> {
+        Ok(self.scripted(ECHO)?.required())
+    }
+
+    fn scripted(&self, script: &str) -> Result<McpServer> {
         let (program, test) = (fakemcp()?, self.hub.address().to_string());
-        let args = ["--script", ECHO, "--mark", &self.mark, "--test", &test];
-        Ok(McpServer::command(program.to_str().context("an odd path")?).args(args).required())
+        let args = ["--script", script, "--mark", &self.mark, "--test", &test];
+        Ok(McpServer::command(program.to_str().context("an odd path")?).args(args))
     }
 
     fn leaks(&self) -> Leaks {
@@ -190,4 +194,59 @@ async fn tokens_are_told_once_and_a_fault_has_its_code_beside_its_message() -> R
     assert!(!fault.message.contains("unauthenticated"), "{fault:?}");
     assert_eq!(fault.to_string().matches("[unauthenticated]").count(), 1, "{fault}");
     soon(agent.dispose()).await
+}
+
+#[tokio::test]
+async fn trial_16_calls_of_servers_that_are_late_absent_mute_or_broken_are_answered() -> Result<()> {
+    let (bench, mut servers) = (Bench::new()?, Servers::new("t16")?);
+    let names = ["late__echo", "gone__x", "mute__x", "crash__x", "nobody__x"];
+    let calls = names.iter().fold(ModelReply::text("I try"), |reply, name| reply.and_call(name, "{}"));
+    let model = ModelServer::replies([calls, ModelReply::text("done")])?;
+    let given = McpServers::new()
+        .with("ok", servers.server()?)
+        .with(
+            "late",
+            servers
+                .scripted(&format!("{ECHO}on start\n    wait open\n"))?
+                .with("startupTimeoutSec", json!(300)),
+        )
+        .with("gone", McpServer::command("no-such-binary-xyz"))
+        .with("mute", servers.scripted("set defaults off")?.with("startupTimeoutSec", json!(1)))
+        .with("crash", servers.scripted("on start\n    stderr the last words\\n\n    exit 7\n")?);
+    let agent = Agent::create(options(&bench, &model, given))?;
+    let run = agent.send("call them all", SendOptions::default()).await?;
+    // Whoever is late does not hold up the one that is required.
+    let first = soon(tokio::task::spawn_blocking(move || {
+        let asked = model.wait_for_requests(1, DEADLINE);
+        asked.map(|asked| (model, asked[0].tools()))
+    }));
+    let (model, offered) = first.await???;
+    assert!(
+        offered.contains(&"ok__echo".to_owned()) && !offered.contains(&"late__echo".to_owned()),
+        "{offered:?}"
+    );
+    let mut peers = Vec::new();
+    for _ in 0..4 {
+        let mut peer = servers.hub.arrival("server", DEADLINE)?;
+        // The one that crashed hears nothing.
+        peer.tell("arm open").ok();
+        peers.push(peer);
+    }
+    let state = soon(run.wait()).await??;
+    assert_eq!((state.status, state.result.as_deref()), (RunStatus::Finished, Some("done")), "{state:?}");
+    let last = model.requests().pop().context("a request")?;
+    assert!(last.tools().contains(&"late__echo".to_owned()), "{:?}", last.tools());
+    let results = last.results();
+    let says = |index: usize, words: &[&str]| {
+        let text = &results[index];
+        assert!(words.iter().all(|word| text.contains(word)), "{}: {text}", names[index]);
+    };
+    assert_eq!(results.len(), names.len(), "{results:?}");
+    assert!(!results[0].contains("late"), "{}", results[0]);
+    says(1, &["gone", "not found", "no-such-binary-xyz"]);
+    says(2, &["mute", "initialize"]);
+    says(3, &["crash", "7", "the last words"]);
+    says(4, &["nobody__x", "ok__echo"]);
+    soon(agent.dispose()).await?;
+    servers.gone().await
 }
