@@ -252,7 +252,7 @@ impl Generation {
         mut progress: impl FnMut(McpProgress) + Send,
         cancel: &CancellationToken,
     ) -> McpResult {
-        if !call.arguments.bytes().starts_with(b"{") {
+        if !call.arguments.is_object() {
             return calls::failure(&format!("the arguments of {} must be a JSON object", call.exposed));
         }
         if self.meant(&call).is_none() {

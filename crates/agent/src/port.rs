@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 use toolway_bridge::{
-    AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentOptions as PortOptions, AgentPort, AgentPrompt,
-    Digest, SafetyOption,
+    AgentEnd, AgentEvent, AgentFailure, AgentMode, AgentModel, AgentOptions as PortOptions, AgentPort,
+    AgentPrompt, Digest, SafetyOption,
 };
 use toolway_config::SettingSource;
 use toolway_secret::Secret;
@@ -19,9 +19,10 @@ use crate::engine::Engine;
 use crate::error::AgentError;
 use crate::event::Delta;
 use crate::inline::DirectServer;
+use crate::native::model::{ModelFacts, at_hand};
 use crate::options::{
-    AgentOptions, LocalOptions, Mode, ModelChoice, Place, Prompt, PromptImage, SandboxOptions, SendOptions,
-    ServerTimeouts,
+    AgentOptions, EngineChoice, LocalOptions, Mode, ModelChoice, Place, Prompt, PromptImage, SandboxOptions,
+    SendOptions, ServerTimeouts,
 };
 use crate::run::Run;
 
@@ -140,6 +141,23 @@ impl AgentPort for LocalPort {
     fn identity(&self) -> Option<Digest> {
         let key = self.options.api_key.as_ref()?;
         Some(Digest::of(key.expose().as_bytes()))
+    }
+
+    async fn models(&self) -> Result<Vec<AgentModel>, AgentFailure> {
+        let local = self.options.local_options();
+        // A program behind the protocol tells of its models in a session, and of none before.
+        if self.engine.is_some() || !local.is_some_and(|local| matches!(local.engine, EngineChoice::Native)) {
+            return Ok(Vec::new());
+        }
+        let machine = self.options.work_machine();
+        let models = at_hand(&machine, self.options.api_key.as_ref(), self.options.model.as_ref());
+        let model = |(id, facts): (String, ModelFacts)| AgentModel {
+            name: id.clone(),
+            id,
+            context_tokens: facts.context,
+            output_tokens: None,
+        };
+        Ok(models.into_iter().map(model).collect())
     }
 
     fn secrets(&self) -> Vec<Secret> {

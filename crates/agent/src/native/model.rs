@@ -27,14 +27,36 @@ use self::service::ServiceAccess;
 use crate::engine::BoxFuture;
 use crate::error::AgentError;
 use crate::event::Usage;
-use crate::options::ModelChoice;
+use crate::options::{Machine, ModelChoice, Retries};
 use toolway_bridge::RawJson;
+use toolway_secret::Secret;
 
 /// Opens models by their choice. It does no I/O: what is wrong with a name, a key or a parameter is said here, and what
 /// the service says comes with the first event of a stream.
 pub(crate) trait ModelSource: Send + Sync + fmt::Debug + 'static {
     /// The model of that choice.
     fn open(&self, choice: &ModelChoice) -> Result<Arc<dyn Model>, AgentError>;
+}
+
+/// The models that can be asked now, by their ids, with what is known of them: the chosen one first, then those that are known
+/// by name, at their service's own address, where there is a key for it. A key that was given is for the chosen one.
+pub(crate) fn at_hand(
+    machine: &Machine,
+    api_key: Option<&Secret>,
+    chosen: Option<&ModelChoice>,
+) -> Vec<(String, ModelFacts)> {
+    let chosen_facts = chosen.map(|choice| {
+        let model = RemoteModels::of(machine, api_key.cloned(), Retries::Off).open(choice);
+        (choice.id.clone(), model.map(|model| model.facts()).unwrap_or_default())
+    });
+    let source = RemoteModels::of(machine, None, Retries::Off);
+    let others = facts::names().filter(|name| chosen.is_none_or(|choice| choice.id != *name));
+    let others = others.filter_map(|name| {
+        let choice = ModelChoice { id: name.to_owned(), params: Vec::new() };
+        let facts = source.open(&choice).ok()?.facts();
+        facts.prices.is_some().then(|| (choice.id, facts))
+    });
+    chosen_facts.into_iter().chain(others).collect()
 }
 
 /// A model with its parameters.

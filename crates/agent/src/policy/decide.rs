@@ -304,8 +304,9 @@ impl Rulebook {
         if missing.is_empty() && !script.commands.is_empty() {
             return Decision::Allow;
         }
+        let mut seen = std::collections::BTreeSet::new();
         let mut rules = rules.unwrap_or_default();
-        rules.dedup();
+        rules.retain(|rule| seen.insert(rule.clone()));
         self.ask_or(format!("no rule allows {}", missing.join(", ")), rules)
     }
 

@@ -197,3 +197,33 @@ async fn both_runtimes_statement_50_setting_sources_are_passed_unchanged() -> Re
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn the_models_that_there_is_a_key_for_are_told() -> Result<()> {
+    use toolway_agent::{AgentOptions, LocalPort, Machine, ModelChoice};
+    use toolway_bridge::AgentPort as _;
+    let told = async |variables: &[(&str, &str)], model: Option<&str>| {
+        let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let mut options = AgentOptions::local(Machine::new(variables, std::env::temp_dir()));
+        options.model = model.map(|id| ModelChoice { id: id.to_owned(), params: Vec::new() });
+        LocalPort::new(options).models().await
+    };
+    let none = told(&[], None).await?;
+    assert!(none.is_empty(), "{none:?}");
+    let both = told(&[("ANTHROPIC_API_KEY", "key")], Some("openai::own")).await?;
+    assert_eq!(
+        (both[0].id.as_str(), both[0].context_tokens),
+        ("openai::own", None),
+        "the chosen one is first"
+    );
+    assert!(both.len() > 1 && both[1..].iter().all(|model| model.id.starts_with("claude-")), "{both:?}");
+    assert!(both[1..].iter().all(|model| model.context_tokens.is_some()), "{both:?}");
+    // Which models there are at an address of one's own is not known.
+    let elsewhere =
+        told(&[("OPENAI_API_KEY", "key"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")], None).await?;
+    assert!(elsewhere.is_empty(), "{elsewhere:?}");
+    let scene = scene();
+    let rig = Rig::new(Runtime::Acp, &scene)?;
+    assert!(rig.coordinator.models().await?.is_empty(), "a program tells of its models in a session");
+    Ok(())
+}

@@ -14,7 +14,7 @@ use toolway_agent::{
     PortAgent, StoreChoice,
 };
 use toolway_bridge::{
-    Agent, AgentEvent, AgentFailure, AgentOptions as PortOptions, AgentPort, AgentPrompt, CallId,
+    Agent, AgentEvent, AgentFailure, AgentModel, AgentOptions as PortOptions, AgentPort, AgentPrompt, CallId,
     Coordinator, Digest, HostPort, HostTool, HostTools, NoticeLevel, Profile, Provenance, RawJson, Session,
     SessionOptions,
 };
@@ -159,6 +159,10 @@ impl AgentPort for Port {
 
     fn secrets(&self) -> Vec<Secret> {
         self.0.secrets()
+    }
+
+    async fn models(&self) -> Result<Vec<AgentModel>, AgentFailure> {
+        self.0.models().await
     }
 }
 

@@ -60,10 +60,12 @@ async fn arguments_that_are_no_object_reach_no_server() -> Result<()> {
         ensure!(refused || arguments == "null", "{arguments}: {ended:?} {calls}");
         ensure!(asked.len() == 2, "{arguments}: {asked:?}");
     }
-    // No arguments at all are none.
-    let replies = json!({"replies": [{"calls": [{"name": "one__echo", "arguments": ""}]}, {"text": "done"}]});
-    let (told, _, calls) = run(&replies, Limits::default()).await?;
-    ensure!(calls == 1 && told.calls()[0].0, "{:?}", told.calls());
+    // No arguments at all are none, and white space around an object is nothing.
+    for arguments in ["", " \n", "\n {\"a\": 1}\n"] {
+        let replies = json!({"replies": [{"calls": [{"name": "one__echo", "arguments": arguments}]}, {"text": "done"}]});
+        let (told, _, calls) = run(&replies, Limits::default()).await?;
+        ensure!(calls == 1 && told.calls()[0].0, "{arguments:?}: {:?}", told.calls());
+    }
     Ok(())
 }
 

@@ -125,6 +125,8 @@ fn models_are_chosen_and_chats_begun_anew_and_gone_on_with() -> Result<()> {
     let asked = house.model.requests();
     assert_eq!(asked.len(), 3);
     ensure!(asked[2].text.contains("I am Bo.") && asked[2].text.contains("Hello, Bo."), "{}", asked[2].text);
+    let house = house.with_variable("ANTHROPIC_API_KEY", "key");
+    house.chat(&[], &["/model"])?.ended(0)?.says(&["scripted\nOthers that there is a key for: claude-"])?;
     house.chat(&["--resume", "99"], &["x"])?.ended(1)?.says(&["there is no chat \"99\""])?;
     house.leave()
 }

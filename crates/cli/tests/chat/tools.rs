@@ -81,6 +81,23 @@ fn a_large_result_is_cut_for_the_model_and_on_the_screen() -> Result<()> {
 }
 
 #[test]
+fn a_tool_that_takes_too_long_says_so() -> Result<()> {
+    let house = House::new(&calls("host__wait", &json!({})))?;
+    let config =
+        json!({"commands": [{"name": "wait", "description": "Waits.", "command": "cat", "args": ["never"]}]});
+    house.write(CHAT_JSON, &config.to_string())?;
+    house.write("home/.config/toolway/bridge.json", r#"{"tools": {"bridge": {"callTimeoutMs": 300}}}"#)?;
+    let never = house.rig.path().join("work/never");
+    ensure!(std::process::Command::new("mkfifo").arg(never).status()?.success(), "no pipe");
+    let told = house.chat(&[], &["go"])?.ended(0)?;
+    let (_, shown) = told.out.split_once("● wait\n").unwrap_or_default();
+    ensure!(shown.contains("300 ms") && !shown.contains("the user stopped it"), "{told:#?}");
+    let result = house.model.requests()[1].results().join("");
+    ensure!(result.contains("300 ms"), "{result}");
+    house.leave()
+}
+
+#[test]
 fn what_looks_like_a_key_is_not_kept() -> Result<()> {
     let key = "ghp_0123456789abcdefghij0123456789abcdef";
     let house = House::new(&calls("host__leak", &json!({})))?;

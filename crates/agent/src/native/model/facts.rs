@@ -90,6 +90,11 @@ impl ModelFacts {
     }
 }
 
+/// The names of the models that are known.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().map(|(name, ..)| *name)
+}
+
 /// The name itself, or with the date of a version: `-2025-04-14`, `-20250929`, `-latest`.
 fn is(model: &str, name: &str) -> bool {
     model.strip_prefix(name).is_some_and(|rest| {

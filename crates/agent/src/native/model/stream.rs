@@ -235,7 +235,8 @@ impl RemoteStream {
         }
         let answer = match item {
             Some(Ok(event)) => reader.event(event, &mut self.out).map_err(|fault| of_read(target, fault))?,
-            Some(Err(error)) => return Err(of_library(target, &error, *begun)),
+            // What comes after a marked end is missed by nobody.
+            Some(Err(error)) => Some(reader.end().ok_or_else(|| of_library(target, &error, *begun))?),
             None => Some(reader.end().ok_or_else(|| of_cut(target))?),
         };
         if let Some(answer) = answer {

@@ -97,13 +97,15 @@ impl TurnLoop {
                 "This call was not made: an answer may have {MOST_CALLS} calls. Make it again in your next answer."
             ));
         }
-        let known = self.offer.tools.get(&call.name).cloned();
-        let arguments = match &known {
-            Some(_) => arguments(&call.name, &call.arguments)?,
-            None => arguments(&call.name, &call.arguments).unwrap_or_else(|_| RawJson::empty_object()),
+        let arguments = arguments(&call.name, &call.arguments);
+        let absent = || {
+            let known = arguments.clone().unwrap_or_else(|_| RawJson::empty_object());
+            self.offer.absent.of(&call.name, &known).map(|found| found.offered)
         };
-        let absent = || self.offer.absent.of(&call.name, &arguments).map(|found| found.offered);
+        let known = self.offer.tools.get(&call.name).cloned();
         let offered = known.or_else(absent).ok_or_else(|| self.offer.unknown(&call.name))?;
+        // A tool that comes late is not called with less than the model wrote either.
+        let arguments = arguments?;
         let (Offered { together, shown }, shown_arguments) =
             match self.offer.resolve.of(&call.name, &arguments) {
                 Some(resolved) => (resolved.offered, resolved.arguments),
@@ -278,7 +280,8 @@ fn arguments(name: &str, raw: &str) -> Result<RawJson, String> {
     }
     // Some models write the object as a text once more.
     let inner = serde_json::from_str::<String>(raw).ok().filter(|inner| inner.trim_start().starts_with('{'));
-    let raw = inner.as_deref().unwrap_or(raw);
+    // White space around it is nobody's argument.
+    let raw = inner.as_deref().unwrap_or(raw).trim();
     let start: String = raw.chars().take(SHOWN).collect();
     let json = RawJson::new(raw.as_bytes().to_vec()).map_err(|error| {
         format!(
@@ -286,7 +289,7 @@ fn arguments(name: &str, raw: &str) -> Result<RawJson, String> {
              JSON object."
         )
     })?;
-    if !raw.trim_start().starts_with('{') {
+    if !raw.starts_with('{') {
         return Err(format!(
             "{name} was not called: its arguments have to be a JSON object, and they are: {start}\nCall it again with one."
         ));

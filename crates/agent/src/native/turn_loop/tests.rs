@@ -12,7 +12,7 @@ use super::*;
 use crate::event::{AssistantBlock, ToolCallStatus};
 use crate::native::model::{AnswerPart, Message, ModelCall, ModelStop};
 
-/// A loop with tools `look` and `peek`, which only read, `write`, and `get` of a server.
+/// A loop with tools `look` and `peek`, which only read, `write`, and `get` of a server; the server `late` is on its way.
 pub(super) struct Rig {
     pub(super) turn: TurnLoop,
     now: Duration,
@@ -45,7 +45,13 @@ impl Rig {
             ("write".to_owned(), own(false)),
             ("files__get".to_owned(), Offered { together: true, shown: mcp }),
         ];
-        Arc::new(Offer { tools: tools.into(), ..Offer::default() })
+        let absent = Resolve(Some(Arc::new(|name: &str, arguments: &RawJson| {
+            let tool = name.strip_prefix("late__")?.to_owned();
+            let shown = Shown::Mcp { server: "late".into(), tool };
+            let offered = Offered { together: false, shown };
+            Some(Resolved { offered, arguments: arguments.clone() })
+        })));
+        Arc::new(Offer { tools: tools.into(), absent, ..Offer::default() })
     }
 
     fn drain(&mut self) {

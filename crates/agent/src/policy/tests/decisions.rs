@@ -167,6 +167,7 @@ fn the_rule_that_is_offered_allows_what_was_asked_and_little_else() {
         (shell("ls -la"), vec!["Shell(ls)"]),
         (shell("rm -rf 'a b*'"), vec![r"Shell(rm:-rf a b\*)"]),
         (shell("make test && wc x"), vec!["Shell(make test)", "Shell(wc)"]),
+        (shell("make test; wc x; make test"), vec!["Shell(make test)", "Shell(wc)"]),
         (shell("python -c 'x'"), vec!["Shell(python:-c x)"]),
         (shell("ls $X"), vec![]),
         (shell("A=1 ls"), vec![]),

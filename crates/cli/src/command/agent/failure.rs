@@ -33,7 +33,7 @@ impl Failure {
     pub(crate) fn of_run(fault: &RunFault) -> Self {
         Self {
             reason: format!("[{}] {}", fault.code, fault.message),
-            hint: of_code(&fault.code),
+            hint: of_code(&fault.code).or_else(|| of_limit(&fault.message)),
             exit: exit(&fault.code),
         }
     }
@@ -60,13 +60,19 @@ fn of_code(code: &str) -> Option<String> {
             "keys are taken from the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY, ...; an agent of the protocol is \
              signed in to by its own program, or here by --acp-auth ID"
         }
-        "limit_reached" => "raise --limit-turns, --limit-tokens, --limit-time or --limit-cost",
         _ => return None,
     };
     Some(hint.to_owned())
 }
 
 /// Which flag a fault of the options is about.
+/// The option by which a limit is raised that a message names. A model that is stopped for turning in circles reached none.
+fn of_limit(message: &str) -> Option<String> {
+    let option = ["turns", "tokens", "time", "cost"];
+    let named = option.into_iter().find(|name| message.contains(&format!("`limits.{name}`")))?;
+    Some(format!("raise --limit-{named}"))
+}
+
 fn of_field(field: &str) -> Option<String> {
     let hint = match field {
         "model" | "model.id" => {
@@ -93,6 +99,16 @@ mod tests {
         let codes =
             ["validation_error", "unauthenticated", "network_error", "limit_reached", "runtime_error"];
         assert_eq!(codes.map(of), [2, 5, 4, 1, 1]);
+    }
+
+    #[test]
+    fn a_limit_names_its_option_and_a_model_that_turns_in_circles_none() {
+        let of = |message: &str| {
+            let fault = RunFault { code: "limit_reached".to_owned(), message: message.to_owned() };
+            Failure::of_run(&fault).hint
+        };
+        assert_eq!(of("its limit of 3: raise `limits.turns`").as_deref(), Some("raise --limit-turns"));
+        assert_eq!(of("the model wrote the same 16384 bytes"), None);
     }
 
     #[test]

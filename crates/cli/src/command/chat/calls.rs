@@ -67,9 +67,10 @@ impl Chat {
                     if let Ok((at, result)) = done
                         && let (Some(call), Some(place)) = (calls.get(at), results.get_mut(at))
                     {
-                        self.host.ended(&call.id);
+                        let given_up = self.host.ended(&call.id).filter(|_| !abort.is_cancelled());
                         self.working.ended(call.id.as_str());
-                        *place = Some(result);
+                        // Nobody stopped it but the bridge: its deadline, an agent that is gone.
+                        *place = Some(given_up.map_or(result, |reason| HostResult::error(&reason)));
                         unshown.push(at);
                     }
                 }

@@ -17,9 +17,17 @@ pub(super) struct Host(Mutex<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     tools: HostTools,
-    calls: HashMap<CallId, CancellationToken>,
+    calls: HashMap<CallId, Running>,
     entries: Vec<(String, RawJson)>,
     notices: Vec<(NoticeLevel, String)>,
+}
+
+/// A call that runs.
+#[derive(Debug)]
+struct Running {
+    cancel: CancellationToken,
+    /// Why the bridge gave it up.
+    given_up: Option<String>,
 }
 
 impl Host {
@@ -34,12 +42,13 @@ impl Host {
 
     /// A call begins that may be stopped by this.
     pub(super) fn begins(&self, id: &CallId, cancel: &CancellationToken) {
-        self.lock().calls.insert(id.clone(), cancel.clone());
+        let running = Running { cancel: cancel.clone(), given_up: None };
+        self.lock().calls.insert(id.clone(), running);
     }
 
-    /// It ended.
-    pub(super) fn ended(&self, id: &CallId) {
-        self.lock().calls.remove(id);
+    /// It ended. Why the bridge gave it up before that, if it did.
+    pub(super) fn ended(&self, id: &CallId) -> Option<String> {
+        self.lock().calls.remove(id)?.given_up
     }
 
     /// What is to be noted since it was asked last.
@@ -66,9 +75,10 @@ impl HostPort for Host {
         }
     }
 
-    fn abort_call(&self, id: &CallId, _reason: &str) {
-        if let Some(cancel) = self.lock().calls.get(id) {
-            cancel.cancel();
+    fn abort_call(&self, id: &CallId, reason: &str) {
+        if let Some(running) = self.lock().calls.get_mut(id) {
+            running.given_up = Some(reason.to_owned());
+            running.cancel.cancel();
         }
     }
 

@@ -58,7 +58,7 @@ impl Chat {
             "mcp" => self.servers_page().await,
             "reload" => return self.reload().await,
             "skills" => self.skills_page(),
-            "model" => self.choose_model(rest),
+            "model" => self.choose_model(rest).await,
             "resume" => return self.resume(rest),
             "clear" => self.clear(),
             "help" => self.screen.page(HELP),
@@ -203,10 +203,16 @@ impl Chat {
         self.screen.page(&text);
     }
 
-    fn choose_model(&mut self, rest: &str) {
+    async fn choose_model(&mut self, rest: &str) {
         if rest.is_empty() {
             let model = if self.model.is_empty() { "the agent's own choice" } else { &self.model };
-            let text = format!("{model}\n");
+            let mut text = format!("{model}\n");
+            let known = self.opening.coordinator.models().await.unwrap_or_default();
+            let others = known.iter().map(|known| known.id.as_str()).filter(|known| *known != self.model);
+            let others: Vec<&str> = others.collect();
+            if !others.is_empty() {
+                writeln!(text, "Others that there is a key for: {}", others.join(", ")).unwrap_or_default();
+            }
             self.screen.page(&text);
             return;
         }

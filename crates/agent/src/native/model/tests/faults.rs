@@ -223,20 +223,21 @@ async fn a_page_that_is_no_stream_is_no_answer() {
     }
 }
 
-/// A service that begins an event, and then sends what `rest` makes, for ever.
-async fn unending(rest: impl Fn() -> (Duration, Vec<u8>)) -> String {
+/// A service that begins with these frames, then sends a piece again and again, or where that is empty is silent.
+async fn unending(frames: &'static str, pause: Duration, piece: Vec<u8>) -> String {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let mut serving = tokio::task::JoinSet::new();
-    let (pause, piece) = rest();
     serving.spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut request = vec![0; 64 * 1024];
         assert!(stream.read(&mut request).await.unwrap() > 0);
-        let head =
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\ndata: {\"x\":\"";
-        stream.write_all(head.as_bytes()).await.unwrap();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        stream.write_all(format!("{head}{frames}").as_bytes()).await.unwrap();
+        if piece.is_empty() {
+            std::future::pending::<()>().await;
+        }
         while stream.write_all(&piece).await.is_ok() {
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
@@ -247,6 +248,9 @@ async fn unending(rest: impl Fn() -> (Duration, Vec<u8>)) -> String {
     serving.detach_all();
     format!("http://{address}")
 }
+
+/// The beginning of an event.
+const BEGUN: &str = "data: {\"x\":\"";
 
 fn at(root: &str, id: &str, patience: Patience) -> Arc<dyn Model> {
     let access = ServiceAccess {
@@ -260,7 +264,7 @@ fn at(root: &str, id: &str, patience: Patience) -> Arc<dyn Model> {
 #[tokio::test]
 async fn an_event_that_grows_without_an_end_is_given_up() {
     for id in ALL {
-        let root = unending(|| (Duration::ZERO, vec![b'a'; 256 * 1024])).await;
+        let root = unending(BEGUN, Duration::ZERO, vec![b'a'; 256 * 1024]).await;
         let patience = Patience { reading: Duration::from_millis(200), ..patience() };
         let said = timeout(Duration::from_mins(1), ask(&at(&root, id, patience), &hello())).await.unwrap();
         let text = told(said.error());
@@ -274,12 +278,28 @@ async fn an_event_that_grows_without_an_end_is_given_up() {
 
 #[tokio::test]
 async fn an_event_that_comes_in_drops_is_given_up_in_time() {
-    let root = unending(|| (Duration::from_millis(5), vec![b'a'])).await;
+    let root = unending(BEGUN, Duration::from_millis(5), vec![b'a']).await;
     let patience = Patience { silence: Duration::from_millis(150), attempts: 1, ..patience() };
     let said =
         timeout(Duration::from_mins(1), ask(&at(&root, "openai::m", patience), &hello())).await.unwrap();
     let text = told(said.error());
     assert!(matches!(said.error(), AgentError::Network { .. }), "{text}");
+}
+
+/// The end of an answer is its own word, not that of the connection.
+#[tokio::test]
+async fn an_answer_that_has_ended_counts_whatever_its_connection_does() {
+    const WHOLE: &str = concat!(
+        "data: {\"choices\":[{\"delta\":{\"content\":\"well\"},\"finish_reason\":\"stop\"}]}\n\n",
+        "data: {\"choices\":null,\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}\n\n",
+    );
+    let root = unending(WHOLE, Duration::ZERO, Vec::new()).await;
+    let patience = Patience { silence: Duration::from_millis(300), ..patience() };
+    let said =
+        timeout(Duration::from_mins(1), ask(&at(&root, "openai::m", patience), &hello())).await.unwrap();
+    assert_eq!((said.answer().text().as_str(), &said.answer().stop), ("well", &ModelStop::End));
+    assert_eq!(said.answer().usage.unwrap().input, 3);
+    assert!(said.retries.is_empty());
 }
 
 /// Counts what the library logs.

@@ -23,7 +23,7 @@ pub(super) struct Chat {
 #[derive(Deserialize)]
 struct Frame<'a> {
     #[serde(borrow, default)]
-    choices: Vec<Choice<'a>>,
+    choices: Option<Vec<Choice<'a>>>,
     usage: Option<Told>,
     x_groq: Option<Groq>,
     error: Option<Value>,
@@ -111,7 +111,7 @@ impl Reader for Chat {
         if let Some(tokens) = frame.usage.or_else(|| frame.x_groq.and_then(|groq| groq.usage)) {
             self.usage = Some(tokens.usage());
         }
-        if let Some(choice) = frame.choices.into_iter().next() {
+        if let Some(choice) = frame.choices.unwrap_or_default().into_iter().next() {
             if let Some(piece) = choice.delta {
                 self.piece(piece, out);
             }

@@ -57,6 +57,27 @@ fn calls_that_read_run_together_and_others_in_order() {
 }
 
 #[test]
+fn a_tool_of_a_server_on_its_way_is_not_called_with_arguments_that_are_none() {
+    let mut rig = Rig::new(Limits::default());
+    rig.calls(&[("a", "late__put", r#"{"n":1}"#), ("b", "late__put", r#"{"n":"#), ("c", "late__put", "[1]")]);
+    let begun: Vec<(&str, &str)> =
+        rig.running.iter().map(|call| (call.id.as_str(), call.arguments.text())).collect();
+    assert_eq!(begun, [("a", r#"{"n":1}"#)]);
+    rig.done("a", "one");
+    let talk = rig.talk();
+    assert!(talk.contains("a: one | b!: late__put was not called: its arguments are no JSON"), "{talk}");
+    assert!(talk.contains("c!: late__put was not called: its arguments have to be a JSON object"), "{talk}");
+}
+
+#[test]
+fn white_space_around_arguments_is_nobodys() {
+    let mut rig = Rig::new(Limits::default());
+    rig.calls(&[("a", "files__get", "\n {\"n\": 1}\r\n"), ("b", "look", "\"\\n{}\"")]);
+    let begun: Vec<&str> = rig.running.iter().map(|call| call.arguments.text()).collect();
+    assert_eq!(begun, [r#"{"n": 1}"#, "{}"]);
+}
+
+#[test]
 fn a_servers_tool_is_shown_as_mcp_with_its_pair() {
     let mut rig = Rig::new(Limits::default());
     rig.calls(&[("a", "files__get", r#"{"big":123456789012345678901234567890}"#)]);
