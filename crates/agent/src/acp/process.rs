@@ -35,7 +35,9 @@ impl Teller {
         }
         for (_, value) in &options.env {
             scrubber.add(value);
-            keys::within(value.expose()).iter().for_each(|key| scrubber.add(key));
+            for key in keys::within(value.expose()) {
+                scrubber.add(&key);
+            }
         }
         Self { title: options.title().to_owned(), scrubber }
     }

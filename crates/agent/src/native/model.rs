@@ -54,7 +54,7 @@ pub(crate) fn at_hand(
     let others = others.filter_map(|name| {
         let choice = ModelChoice { id: name.to_owned(), params: Vec::new() };
         let facts = source.open(&choice).ok()?.facts();
-        facts.prices.is_some().then(|| (choice.id, facts))
+        facts.prices.is_some().then_some((choice.id, facts))
     });
     chosen_facts.into_iter().chain(others).collect()
 }
