@@ -7,6 +7,7 @@ mod choices;
 mod desk;
 pub(crate) mod frame;
 mod front;
+pub(crate) mod keys;
 mod live;
 mod names;
 mod open_calls;

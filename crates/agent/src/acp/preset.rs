@@ -2,8 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 
-use toolway_secret::Secret;
-
 use crate::options::Machine;
 
 /// An agent of the Agent Client Protocol that is known by name.
@@ -117,16 +115,6 @@ impl AcpPreset {
             .variables()
             .iter()
             .filter(move |(name, _)| passes.iter().any(|passed| name == OsStr::new(passed)))
-    }
-
-    /// Those of them that are keys: no text may repeat them.
-    pub(crate) fn keys<'a>(&self, machine: &'a Machine) -> impl Iterator<Item = Secret> + use<'a> {
-        let is_key = |name: &OsStr| {
-            let name = name.to_string_lossy();
-            ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
-        };
-        let keys = self.passed(machine).filter(move |(name, _)| is_key(name));
-        keys.filter_map(|(_, value)| Some(Secret::new(value.to_str()?)))
     }
 
     /// The one of that name.

@@ -10,6 +10,7 @@ use toolway_transport::command::{FileSystem, Search, resolve};
 use toolway_transport::environment::{Environment, environment};
 use toolway_transport::{Child, ChildConfig, ChildTransport, Platform};
 
+use super::keys;
 use super::options::{AcpCommand, AcpSurroundings};
 use super::peer::Peer;
 use crate::error::AgentError;
@@ -29,11 +30,14 @@ impl Teller {
     pub(super) fn new(options: &AcpCommand, machine: &Machine) -> Self {
         let mut scrubber = Scrubber::new();
         // Of the user's own variables it got its keys, and may repeat them.
-        for key in options.preset.into_iter().flat_map(|preset| preset.keys(machine)) {
+        for key in options.preset.into_iter().flat_map(|preset| keys::passed(preset, machine)) {
             scrubber.add(&key);
         }
         for (_, value) in &options.env {
             scrubber.add(value);
+            for key in keys::within(value.expose()) {
+                scrubber.add(&key);
+            }
         }
         Self { title: options.title().to_owned(), scrubber }
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use toolway_secret::Secret;
 
-use crate::acp::AcpPreset;
+use crate::acp::{AcpPreset, keys};
 use crate::inline::{DirectServer, McpServers};
 use crate::options::{AgentOptions, EngineChoice, SendOptions, ServerChange, SubagentServers};
 
@@ -41,12 +41,10 @@ pub(crate) fn given(options: &AgentOptions, send: Option<&SendOptions>) -> Given
                     .filter(|(name, value)| is_told(name, value.expose()))
                     .map(|(_, value)| value.clone()),
             );
-            let preset = acp.preset.as_deref().and_then(AcpPreset::named);
-            all.secrets.extend(
-                preset
-                    .into_iter()
-                    .flat_map(|preset| preset.keys(&options.work_machine()).collect::<Vec<_>>()),
-            );
+            all.secrets.extend(acp.env.values().flat_map(|value| keys::within(value.expose())));
+            if let Some(preset) = acp.preset.as_deref().and_then(AcpPreset::named) {
+                all.secrets.extend(keys::passed(preset, &options.work_machine()));
+            }
         }
         // Not kept either: a conversation must not carry it to disk.
         all.secrets.extend(local.system_prompt.iter().filter(|text| text.len() >= WORDS).map(Secret::new));
