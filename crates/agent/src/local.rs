@@ -273,6 +273,10 @@ impl Shared {
                     timeout(RUN_END, live.wait()).await.ok();
                 }
                 tokio::join!(self.generations.close(), self.engine.close());
+                if let Some(keeper) = self.keeper.get() {
+                    // A handle that is held longer holds nothing open; what it is asked opens the store again.
+                    keeper.call(|store| Ok(store.rest())).await.ok();
+                }
             };
             tokio::join!(run, rest);
         };

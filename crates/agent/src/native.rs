@@ -178,7 +178,10 @@ impl Engine for NativeEngine {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.setup.session.close())
+        Box::pin(async {
+            self.setup.session.close().await;
+            self.setup.models.let_go();
+        })
     }
 }
 

@@ -104,6 +104,9 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Where it is, for messages.
     fn place(&self) -> String;
 
+    /// Nothing is asked of it for now: it may let go of open files, which the next call opens again. It waits for the disk.
+    fn rest(&self) {}
+
     /// A key for digests, made when first asked for and the same ever after. It is not kept beside the digests.
     fn digest_key(&self) -> Result<RecordKey, AgentError>;
 

@@ -36,6 +36,9 @@ use toolway_secret::Secret;
 pub(crate) trait ModelSource: Send + Sync + fmt::Debug + 'static {
     /// The model of that choice.
     fn open(&self, choice: &ModelChoice) -> Result<Arc<dyn Model>, AgentError>;
+
+    /// Lets go of what it holds open between requests; the next one opens it again.
+    fn let_go(&self);
 }
 
 /// The models that can be asked now, by their ids, with what is known of them: the chosen one first, then those that are known

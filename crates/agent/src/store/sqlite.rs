@@ -1,6 +1,7 @@
 //! Owns agents that are kept in a `SQLite` database: one file, several processes.
 
 mod fault;
+mod opening;
 #[cfg(test)]
 mod tests;
 
@@ -12,44 +13,21 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use self::opening::connected;
 use super::book::{self, Decision, Known, Start};
-use super::place::{PATIENCE, StorePlace, damaged, newer, private};
-use super::{
-    AgentChange, AgentRecord, Begin, Begun, EventRecord, Kept, Page, RunRecord, Store, Writes, place,
-};
+use super::place::{StorePlace, damaged};
+use super::{AgentChange, AgentRecord, Begin, Begun, EventRecord, Kept, Page, RunRecord, Store, Writes};
 use crate::error::AgentError;
 use crate::id::{AgentId, RunId};
 use crate::inline::RecordKey;
-
-/// The layout that this version writes.
-const LAYOUT: i64 = 1;
-/// What tells our databases from others: `TwAg`.
-const APPLICATION: i64 = 0x5477_4167;
-
-const SCHEMA: &str = "
-CREATE TABLE agents (
-    id TEXT PRIMARY KEY, created INTEGER NOT NULL, archived INTEGER NOT NULL, record TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE runs (
-    id TEXT PRIMARY KEY, agent TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE, turn INTEGER NOT NULL,
-    key TEXT, record TEXT NOT NULL, UNIQUE (agent, turn)
-) WITHOUT ROWID;
-CREATE UNIQUE INDEX runs_by_key ON runs (agent, key) WHERE key IS NOT NULL;
-CREATE TABLE run_events (
-    run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE, seq INTEGER NOT NULL, event TEXT NOT NULL,
-    PRIMARY KEY (run, seq)
-) WITHOUT ROWID;
-CREATE TABLE checkpoints (
-    agent TEXT PRIMARY KEY REFERENCES agents (id) ON DELETE CASCADE, conversation BLOB NOT NULL
-);
-";
 
 /// A database in a folder.
 #[derive(Debug)]
 pub(super) struct Sqlite {
     place: StorePlace,
     file: PathBuf,
-    connection: Mutex<Connection>,
+    /// `None` while it rests.
+    connection: Mutex<Option<Connection>>,
 }
 
 impl Sqlite {
@@ -57,65 +35,39 @@ impl Sqlite {
     pub(super) fn open(dir: &Path) -> Result<Self, AgentError> {
         let place = StorePlace::open(dir)?;
         let file = dir.join("agents.db");
-        // SQLite gives its other files the rights of this one.
-        private().create(true).truncate(false).open(&file).map_err(|error| place::fault(&file, &error))?;
-        let mut connection = Connection::open(&file).map_err(|error| fault::of(&file, &error))?;
-        prepare(&mut connection, &file)?;
-        Ok(Self { place, file, connection: Mutex::new(connection) })
+        let connection = connected(&file)?;
+        Ok(Self { place, file, connection: Mutex::new(Some(connection)) })
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
+    fn held(&self) -> MutexGuard<'_, Option<Connection>> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the connection, which is made again where it rested.
+    fn with<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T, AgentError>) -> Result<T, AgentError> {
+        let mut held = self.held();
+        let connection = match &mut *held {
+            Some(connection) => connection,
+            none => none.insert(connected(&self.file)?),
+        };
+        work(connection)
     }
 
     /// One step: all of it is kept, or nothing.
     fn step<T>(&self, work: impl FnOnce(&Rows<'_>) -> Result<T, AgentError>) -> Result<T, AgentError> {
-        let mut connection = self.connection();
         let broken = |error| fault::of(&self.file, &error);
-        let transaction =
-            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
-        let done = work(&Rows { connection: &transaction, file: &self.file })?;
-        transaction.commit().map_err(broken)?;
-        Ok(done)
+        self.with(|connection| {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
+            let done = work(&Rows { connection: &transaction, file: &self.file })?;
+            transaction.commit().map_err(broken)?;
+            Ok(done)
+        })
     }
 
     fn look<T>(&self, work: impl FnOnce(&Rows<'_>) -> Result<T, AgentError>) -> Result<T, AgentError> {
-        work(&Rows { connection: &self.connection(), file: &self.file })
+        self.with(|connection| work(&Rows { connection, file: &self.file }))
     }
-}
-
-fn prepare(connection: &mut Connection, file: &Path) -> Result<(), AgentError> {
-    let broken = |error| fault::of(file, &error);
-    connection.busy_timeout(PATIENCE).map_err(broken)?;
-    let number = |connection: &Connection, name: &str| -> Result<i64, AgentError> {
-        connection.pragma_query_value(None, name, |row| row.get(0)).map_err(broken)
-    };
-    let layout = |connection: &Connection| -> Result<i64, AgentError> {
-        let layout = number(connection, "user_version")?;
-        if layout > LAYOUT && number(connection, "application_id")? == APPLICATION {
-            return Err(newer(file, layout, LAYOUT));
-        }
-        Ok(layout)
-    };
-    let found = layout(connection)?;
-    connection.pragma_update(None, "journal_mode", "WAL").map_err(broken)?;
-    connection.pragma_update(None, "synchronous", "NORMAL").map_err(broken)?;
-    connection.pragma_update(None, "foreign_keys", true).map_err(broken)?;
-    connection.pragma_update(None, "cache_size", -512).map_err(broken)?;
-    if found == 0 {
-        let step = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
-        // Another process may have been faster.
-        if layout(&step)? == 0 {
-            step.execute_batch(SCHEMA).map_err(broken)?;
-            step.pragma_update(None, "application_id", APPLICATION).map_err(broken)?;
-            step.pragma_update(None, "user_version", LAYOUT).map_err(broken)?;
-        }
-        step.commit().map_err(broken)?;
-    }
-    if number(connection, "application_id")? != APPLICATION {
-        return Err(damaged(file, "it is a database of another program"));
-    }
-    Ok(())
 }
 
 /// The tables, inside or outside of a step.
@@ -240,6 +192,10 @@ impl Store for Sqlite {
         self.file.display().to_string()
     }
 
+    fn rest(&self) {
+        self.held().take();
+    }
+
     fn digest_key(&self) -> Result<RecordKey, AgentError> {
         self.place.digest_key()
     }
@@ -340,13 +296,11 @@ impl Store for Sqlite {
     }
 
     fn checkpoint(&self, agent: &AgentId) -> Result<Option<Bytes>, AgentError> {
-        let read = self
-            .connection()
-            .query_row("SELECT conversation FROM checkpoints WHERE agent = ?1", [agent.as_str()], |row| {
-                row.get::<_, Vec<u8>>(0)
-            })
-            .optional();
-        Ok(read.map_err(|error| fault::of(&self.file, &error))?.map(Bytes::from))
+        let sql = "SELECT conversation FROM checkpoints WHERE agent = ?1";
+        self.with(|connection| {
+            let read = connection.query_row(sql, [agent.as_str()], |row| row.get::<_, Vec<u8>>(0)).optional();
+            Ok(read.map_err(|error| fault::of(&self.file, &error))?.map(Bytes::from))
+        })
     }
 
     fn run(&self, id: &RunId) -> Result<Option<RunRecord>, AgentError> {

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 use toolway_agent::{Agent, LocalOptions, McpServer, McpServers, RunStatus, SendOptions};
+use toolway_testkit::ModelServer;
 
 use super::bench::{Bench, DEADLINE, ended, script, soon};
 
@@ -36,15 +37,12 @@ fn memory() -> Result<usize> {
     Ok(text.split(' ').nth(1).context("no pages")?.parse::<usize>()? * 4096)
 }
 
-/// The model is of this process too, and ends with this.
-async fn agents(bench: &Bench, count: usize) -> Result<()> {
+/// Gives the handles of agents that were disposed of: holding one holds nothing open.
+async fn agents(bench: &Bench, model: &ModelServer, count: usize) -> Result<Vec<Agent>> {
     let script_of_server =
         "tool {\"name\":\"echo\",\"inputSchema\":{\"type\":\"object\"}}\non tools/call/echo -> text it ran";
     let program = toolway_testkit::fakemcp()?.to_string_lossy().into_owned();
-    let model = script(&json!({"rules": [
-        {"when": {"user": "go"}, "reply": {"calls": [{"name": "a__echo", "arguments": {}}, {"name": "c__echo", "arguments": {}}]}},
-    ], "otherwise": {"text": "done"}}))?;
-    let mut all = Vec::new();
+    let (mut all, mut disposed) = (Vec::new(), Vec::new());
     for number in 0..count {
         let mut servers = McpServers::new();
         for name in ["a", "b", "c"] {
@@ -55,18 +53,23 @@ async fn agents(bench: &Bench, count: usize) -> Result<()> {
                     .required(),
             );
         }
-        let agent = Agent::create(bench.options(&model, servers, LocalOptions::default()))?;
+        let agent = Agent::create(bench.options(model, servers, LocalOptions::default()))?;
         let run = agent.send("go", SendOptions::default()).await?;
         all.push((number, agent, run));
         if all.len() == 10 {
             for (number, agent, run) in all.drain(..) {
                 ensure!(ended(&run).await?.state.status == RunStatus::Finished);
                 // Some are only dropped.
-                if number % 5 == 4 { drop(agent) } else { soon(agent.dispose()).await? }
+                if number % 5 == 4 {
+                    continue;
+                }
+                soon(agent.dispose()).await?;
+                disposed.push(agent);
             }
         }
     }
-    bench.leaks().check(DEADLINE)
+    bench.leaks().check(DEADLINE)?;
+    Ok(disposed)
 }
 
 #[test]
@@ -87,11 +90,14 @@ fn fifty_agents_with_three_servers_leave_nothing() -> Result<()> {
         .build()?;
     runtime.block_on(async {
         let bench = Bench::new()?;
-        agents(&bench, 10).await?;
+        let model = script(&json!({"rules": [
+            {"when": {"user": "go"}, "reply": {"calls": [{"name": "a__echo", "arguments": {}}, {"name": "c__echo", "arguments": {}}]}},
+        ], "otherwise": {"text": "done"}}))?;
+        drop(agents(&bench, &model, 10).await?);
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
         let own = std::process::id();
         let before = (threads()?, toolway_testkit::open_files(own), memory()?);
-        agents(&bench, 50).await?;
+        let disposed = agents(&bench, &model, 50).await?;
         let mut left = Vec::new();
         for _ in 0..100 {
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
@@ -109,6 +115,7 @@ fn fifty_agents_with_three_servers_leave_nothing() -> Result<()> {
         ensure!(threads()? <= before.0, "{} threads before, {} now", before.0, threads()?);
         let grown = memory()?.saturating_sub(before.2);
         ensure!(grown < 24 << 20, "{grown} bytes more");
+        ensure!(disposed.len() == 40, "{} handles", disposed.len());
         Ok(())
     })
 }

@@ -2,7 +2,7 @@
 //! needed, and how often a request is sent again. It must not know how answers are written.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use genai::Client;
@@ -61,8 +61,33 @@ pub(crate) struct RemoteModels {
 struct Shared {
     access: ServiceAccess,
     patience: Patience,
-    plain: OnceLock<Result<Client, String>>,
-    secure: OnceLock<Result<Client, String>>,
+    plain: Connections,
+    secure: Connections,
+}
+
+/// Connections to addresses of one kind, once they are needed.
+#[derive(Debug, Default)]
+struct Connections(Mutex<Option<Client>>);
+
+impl Connections {
+    fn get(&self) -> Option<Client> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Those that are there, or new ones.
+    fn get_or_make(&self, make: impl FnOnce() -> Result<Client, String>) -> Result<Client, String> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = &*held {
+            return Ok(client.clone());
+        }
+        let made = make()?;
+        *held = Some(made.clone());
+        Ok(made)
+    }
+
+    fn let_go(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
 }
 
 impl RemoteModels {
@@ -83,7 +108,8 @@ impl RemoteModels {
 
     /// Models that are reached with that. Nothing is looked at yet.
     pub(crate) fn new(access: ServiceAccess, patience: Patience) -> Self {
-        let shared = Shared { access, patience, plain: OnceLock::new(), secure: OnceLock::new() };
+        let shared =
+            Shared { access, patience, plain: Connections::default(), secure: Connections::default() };
         Self { shared: Arc::new(shared) }
     }
 }
@@ -103,6 +129,11 @@ impl ModelSource for RemoteModels {
         let remote =
             Remote { id: choice.id.clone(), target, params, facts, shared: Arc::clone(&self.shared) };
         Ok(Arc::new(RemoteModel(Arc::new(remote))))
+    }
+
+    fn let_go(&self) {
+        self.shared.plain.let_go();
+        self.shared.secure.let_go();
     }
 }
 
@@ -149,12 +180,12 @@ impl Remote {
         let secure = self.target.base.scheme() == "https";
         let place = if secure { &self.shared.secure } else { &self.shared.plain };
         let made = match place.get() {
-            Some(made) => made.clone(),
-            None if !secure => place.get_or_init(|| self.shared.client(&Roots::Only(Vec::new()))).clone(),
+            Some(made) => Ok(made),
+            None if !secure => place.get_or_make(|| self.shared.client(&Roots::Only(Vec::new()))),
             None => {
                 let shared = Arc::clone(&self.shared);
                 let made = tokio::task::spawn_blocking(move || {
-                    shared.secure.get_or_init(|| shared.client(&Roots::System)).clone()
+                    shared.secure.get_or_make(|| shared.client(&Roots::System))
                 });
                 made.await.unwrap_or_else(|error| Err(error.to_string()))
             }

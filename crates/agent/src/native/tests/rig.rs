@@ -60,6 +60,8 @@ impl ModelSource for Source {
     fn open(&self, choice: &ModelChoice) -> Result<Arc<dyn Model>, AgentError> {
         Ok(Arc::new(Scripted { id: choice.id.clone(), script: Arc::clone(&self.0) }))
     }
+
+    fn let_go(&self) {}
 }
 
 struct Replying {

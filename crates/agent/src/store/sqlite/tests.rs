@@ -59,17 +59,32 @@ fn a_damaged_page_is_told_and_not_written_over() {
 }
 
 #[test]
+fn a_store_that_rests_holds_no_file_and_works_again_when_it_is_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Sqlite::open(dir.path()).unwrap();
+    let (run, _claim) = started(&store, &begin(&AgentId::local(), Presence::New));
+    store.append(&run.id, &events(1..=3)).unwrap();
+    store.rest();
+    assert!(store.held().is_none());
+    assert_eq!(store.events(&run.id, 0, 100).unwrap().len(), 3);
+    store.rest();
+    store.append(&run.id, &events(4..=5)).unwrap();
+    assert_eq!(store.events(&run.id, 0, 100).unwrap().len(), 5);
+}
+
+#[test]
 fn a_full_disk_is_told_and_what_was_kept_stays() {
     let dir = tempfile::tempdir().unwrap();
     let store = Sqlite::open(dir.path()).unwrap();
     let (run, _claim) = started(&store, &begin(&AgentId::local(), Presence::New));
     store.append(&run.id, &events(1..=3)).unwrap();
-    let pages: i64 = store.connection().pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
-    store.connection().pragma_update(None, "max_page_count", pages).unwrap();
+    let pages: i64 =
+        store.held().as_ref().unwrap().pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    store.held().as_ref().unwrap().pragma_update(None, "max_page_count", pages).unwrap();
     let message = store.append(&run.id, &events(4..=3000)).unwrap_err().to_string();
     assert!(message.contains("agents.db: the disk is full: make room"), "{message}");
     assert_eq!(store.events(&run.id, 0, 100).unwrap().len(), 3);
-    store.connection().pragma_update(None, "max_page_count", 1_000_000).unwrap();
+    store.held().as_ref().unwrap().pragma_update(None, "max_page_count", 1_000_000).unwrap();
     store.append(&run.id, &events(4..=3000)).unwrap();
     store.append(&run.id, &end(RunStatus::Finished)).unwrap();
 }
@@ -78,7 +93,7 @@ fn a_full_disk_is_told_and_what_was_kept_stays() {
 fn a_database_that_another_process_holds_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let store = Sqlite::open(dir.path()).unwrap();
-    store.connection().busy_timeout(std::time::Duration::from_millis(20)).unwrap();
+    store.held().as_ref().unwrap().busy_timeout(std::time::Duration::from_millis(20)).unwrap();
     let other = Connection::open(dir.path().join("agents.db")).unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let message = store.begin(&begin(&AgentId::local(), Presence::New)).unwrap_err().to_string();
@@ -90,7 +105,7 @@ fn a_database_that_another_process_holds_is_told() {
 fn a_database_that_may_only_be_read_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let store = Sqlite::open(dir.path()).unwrap();
-    store.connection().pragma_update(None, "query_only", true).unwrap();
+    store.held().as_ref().unwrap().pragma_update(None, "query_only", true).unwrap();
     let message = store.begin(&begin(&AgentId::local(), Presence::New)).unwrap_err().to_string();
     assert!(
         message.contains("agents.db cannot be written") && message.contains("check its rights"),
