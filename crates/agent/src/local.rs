@@ -275,7 +275,11 @@ impl Shared {
                 tokio::join!(self.generations.close(), self.engine.close());
                 if let Some(keeper) = self.keeper.get() {
                     // A handle that is held longer holds nothing open; what it is asked opens the store again.
-                    keeper.call(|store| Ok(store.rest())).await.ok();
+                    let rest = |store: &dyn Store| {
+                        store.rest();
+                        Ok(())
+                    };
+                    keeper.call(rest).await.ok();
                 }
             };
             tokio::join!(run, rest);
