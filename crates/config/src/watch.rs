@@ -140,13 +140,17 @@ struct Watching {
     watcher: Option<RecommendedWatcher>,
     directories: BTreeSet<PathBuf>,
     stamps: Vec<(PathBuf, Option<Stamp>)>,
+    /// A signal was taken while the files settled: what it tells of, other directories or other files, is still to be
+    /// looked at.
+    woken: bool,
 }
 
 impl Watching {
     fn new(told: Told, settle: Duration) -> Self {
         let files = told.files().unwrap_or_default();
         told.stale.store(true, Ordering::SeqCst);
-        let mut this = Self { told, settle, watcher: None, directories: BTreeSet::new(), stamps: Vec::new() };
+        let directories = BTreeSet::new();
+        let mut this = Self { told, settle, watcher: None, directories, stamps: Vec::new(), woken: false };
         this.directories(&files);
         this.stamps = stamps(&files);
         this
@@ -155,7 +159,8 @@ impl Watching {
     fn run(mut self, receiver: &Receiver<Signal>, mut changed: impl FnMut()) {
         loop {
             let patience = if self.watcher.is_some() { SELDOM } else { OFTEN };
-            let signal = receiver.recv_timeout(patience);
+            let woken = std::mem::take(&mut self.woken);
+            let signal = if woken { Ok(Signal::Touched) } else { receiver.recv_timeout(patience) };
             let Some(files) = self.told.files() else { return };
             if let Err(RecvTimeoutError::Disconnected) = signal {
                 return;
@@ -182,7 +187,7 @@ impl Watching {
         let mut before = stamps(files);
         if before == self.stamps {
             // An event may come before what it tells of can be seen.
-            receiver.recv_timeout(self.settle).ok();
+            self.woken = receiver.recv_timeout(self.settle).is_ok();
             before = stamps(files);
         }
         if before == self.stamps {
@@ -190,8 +195,8 @@ impl Watching {
         }
         for _ in 0..BURSTS {
             // Until nothing more comes.
-            let mut signals = (0..BURSTS).map(|_| receiver.recv_timeout(self.settle));
-            while signals.next().is_some_and(|signal| signal.is_ok()) {}
+            let signals = (0..BURSTS).map(|_| receiver.recv_timeout(self.settle));
+            self.woken |= signals.take_while(Result::is_ok).count() > 0;
             // Watched first and looked at then, so that nothing falls between the two.
             self.directories(files);
             let now = stamps(files);

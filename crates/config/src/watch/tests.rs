@@ -78,6 +78,37 @@ fn directories_may_come_and_go() {
     }
 }
 
+/// As when the directory of a file is made and the file a moment later: nobody would watch the directory.
+#[test]
+fn a_signal_that_comes_while_nothing_has_changed_is_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a/mcp.json");
+    let files = Arc::new(Mutex::new(vec![file.clone()]));
+    let (signals, receiver) = sync_channel(1);
+    let teller = Told {
+        signals: signals.clone(),
+        files: Arc::downgrade(&files),
+        links: Arc::default(),
+        stale: Arc::default(),
+    };
+    let mut watching = Watching::new(teller, SETTLE);
+    fs::create_dir(dir.path().join("a")).unwrap();
+    signals.try_send(Signal::Touched).ok();
+    assert!(!watching.settled(&receiver, std::slice::from_ref(&file)));
+    assert!(watching.woken);
+    let (sender, changes) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || watching.run(&receiver, move || sender.send(()).unwrap()));
+        // Seen by itself, or by the watch over its directory.
+        fs::write(&file, "1").unwrap();
+        told_and_quiet(&changes);
+        fs::write(&file, "22").unwrap();
+        told(&changes);
+        drop(files);
+        signals.try_send(Signal::Files).ok();
+    });
+}
+
 #[cfg(unix)]
 #[test]
 fn links_are_followed() {
