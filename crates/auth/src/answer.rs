@@ -31,7 +31,7 @@ impl Answered {
         let mut this = Self { code: None, state: None, issuer: None, error: None, description: None };
         for (name, value) in url.query_pairs() {
             match name.as_ref() {
-                "code" => this.code = Some(Secret::new(value)),
+                "code" => this.code = Some(Secret::in_use(value)),
                 "state" => this.state = Some(Secret::new(value)),
                 "iss" => this.issuer = Some(value.into_owned()),
                 "error" => this.error = Some(told(&value)),

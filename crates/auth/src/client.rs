@@ -142,7 +142,7 @@ async fn register(
     let secret = registered.client_secret.filter(|secret| !secret.is_empty() && method != "none");
     Ok(ClientRecord {
         id: registered.client_id,
-        secret: secret.map(Secret::new),
+        secret: secret.map(Secret::in_use),
         origin: Origin::Registered,
         in_body: method == "client_secret_post",
         redirect: Some(redirect.to_owned()),

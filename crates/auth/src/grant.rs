@@ -54,6 +54,8 @@ pub(crate) struct Asked {
     pub(crate) url: Url,
     pub(crate) state: Secret,
     pub(crate) verifier: PkceCodeVerifier,
+    /// The same, so that the redactor knows it as long as it is used.
+    pub(crate) known: Secret,
 }
 
 /// The requests of the library go the same way as all others.
@@ -112,7 +114,12 @@ impl Granting<'_> {
             request = request.add_extra_param("prompt", "consent");
         }
         let (url, state) = request.url();
-        Asked { url, state: Secret::new(state.into_secret()), verifier }
+        Asked {
+            url,
+            state: Secret::in_use(state.into_secret()),
+            known: Secret::in_use(verifier.secret().as_str()),
+            verifier,
+        }
     }
 
     /// Tokens for a code (RFC 6749, 4.1.3).

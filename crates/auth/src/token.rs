@@ -43,9 +43,9 @@ impl Tokens {
     /// Of an answer that came now. `asked` are the scopes where it does not say which (RFC 6749, 5.1), `refresh` the
     /// token that stays where it gives no other (RFC 6749, 6).
     pub(crate) fn of(reply: &TokenReply, asked: &[String], refresh: Option<&Secret>) -> Self {
-        let new = reply.refresh_token.as_ref().map(|token| Secret::new(token.secret().as_str()));
+        let new = reply.refresh_token.as_ref().map(|token| Secret::in_use(token.secret().as_str()));
         Self {
-            access: Secret::new(reply.access_token.secret().as_str()),
+            access: Secret::in_use(reply.access_token.secret().as_str()),
             refresh: new.or_else(|| refresh.cloned()),
             obtained_at: now(),
             expires_in: reply.life(),

@@ -49,6 +49,7 @@ pub struct Login {
     url: Url,
     expected: Expected,
     verifier: Option<PkceCodeVerifier>,
+    _known: Secret,
     issuer: Issuer,
     resource: Url,
     client: ClientRecord,
@@ -147,7 +148,7 @@ impl Session {
             let reason = "it has no authorization_endpoint".to_owned();
             return Err(AuthError::Metadata { url: found.issuer.name, reason });
         };
-        let Asked { url, state, verifier } = granting.ask(authorization, &redirect, &scopes);
+        let Asked { url, state, verifier, known } = granting.ask(authorization, &redirect, &scopes);
         let expected =
             Expected { state, issuer: found.issuer.name.clone(), names_itself: found.issuer.names_itself };
         Ok(Login {
@@ -155,6 +156,7 @@ impl Session {
             url,
             expected,
             verifier: Some(verifier),
+            _known: known,
             issuer: found.issuer,
             resource: found.resource,
             client,

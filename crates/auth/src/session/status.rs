@@ -113,7 +113,7 @@ impl Session {
     pub async fn token(&self) -> Result<Secret, AuthError> {
         let Some(header) = self.authorize().await? else { return Err(self.inner.needs_login().await) };
         let text = HeaderValue::to_str(&header).ok().and_then(|text| text.strip_prefix("Bearer "));
-        text.map(Secret::new).ok_or_else(|| AuthError::answer("the token is no text"))
+        text.map(Secret::in_use).ok_or_else(|| AuthError::answer("the token is no text"))
     }
 
     /// Signs out: the server is told (RFC 7009) where it can be, and what is kept is forgotten in any case.

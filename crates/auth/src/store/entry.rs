@@ -161,7 +161,7 @@ impl Entry {
             account: raw.account.clone(),
             client: ClientRecord {
                 id: raw.client.id.clone(),
-                secret: raw.client.secret.as_deref().map(Secret::new),
+                secret: raw.client.secret.as_deref().map(Secret::in_use),
                 origin: raw.client.origin,
                 in_body: raw.client.in_body,
                 redirect: raw.client.redirect.clone(),
@@ -169,8 +169,8 @@ impl Entry {
             },
             endpoints: raw.endpoints.clone(),
             tokens: raw.tokens.as_ref().map(|tokens| Tokens {
-                access: Secret::new(tokens.access.as_str()),
-                refresh: tokens.refresh.as_deref().map(Secret::new),
+                access: Secret::in_use(tokens.access.as_str()),
+                refresh: tokens.refresh.as_deref().map(Secret::in_use),
                 obtained_at: tokens.obtained_at,
                 expires_in: tokens.expires_in.map(Duration::from_secs),
                 scopes: tokens.scopes.clone(),

@@ -29,7 +29,7 @@ impl Store {
         let plain = self.sealer.open(&path, &sealed)?;
         let text =
             std::str::from_utf8(&plain).map_err(|_| AuthError::store(&path, damaged("it is no text")))?;
-        Ok(Some(Secret::new(text)))
+        Ok(Some(Secret::in_use(text)))
     }
 
     pub(crate) fn set_named(&self, name: &str, secret: &Secret) -> Result<(), AuthError> {
