@@ -11,10 +11,9 @@ use super::options::seconds;
 /// What goes wrong. Some come instead of an answer, and the request is not processed; the others spoil the answer of a
 /// request that was processed.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Fault {
     /// Instead: this status, with `error` in a JSON body, and `Retry-After` if that is told.
-    #[serde(rename_all = "kebab-case")]
     Status {
         /// The status.
         status: u16,

@@ -1,5 +1,6 @@
 //! The OAuth issuer and the resource that it protects, as a client by hand sees them.
 
+mod program;
 mod support;
 
 use std::time::Duration;
