@@ -42,6 +42,10 @@ pub enum Fault {
     NotJson,
     /// Spoils: so many bytes of white space stand before the body.
     Huge(usize),
+    /// Spoils: the body has no stated length and does not end while the client reads (after 1 GiB it does).
+    Endless,
+    /// Spoils: the body comes byte by byte, so many seconds apart.
+    Drip(#[serde(deserialize_with = "seconds")] Duration),
     /// Spoils: the answer comes late, after so many seconds.
     Slow(#[serde(deserialize_with = "seconds")] Duration),
     /// Spoils: members of the JSON answer are replaced; null takes one out. In texts, `${issuer}`, `${resource}` and
@@ -80,6 +84,8 @@ impl Fault {
             Self::Cut => "cut",
             Self::NotJson => "not-json",
             Self::Huge(_) => "huge",
+            Self::Endless => "endless",
+            Self::Drip(_) => "drip",
             Self::Slow(_) => "slow",
             Self::Edit(_) => "edit",
         }
