@@ -6,6 +6,9 @@
 //! and serves until stdin ends, or for ever with `--stay`. The journal is a line of JSON for each request, with labels in
 //! the place of secrets.
 //!
+//! `toolway-issuer --visit URL` is the scripted browser alone: it opens a URL, does there what a user does, and tells as a
+//! line of JSON where that ended.
+//!
 //! A line on stdin is a command, which is answered with a line of JSON: `hold before|after next|each|N` (refreshes),
 //! `held`, `release`, `open`, `expire`, `revoke`, `revoke TOKEN`, `forget CLIENT_ID`, `advance SECONDS`, and `visit URL`
 //! for the scripted browser.
@@ -16,7 +19,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
-use toolway_testkit::oauth::{Browser, Held, Issuer, IssuerOptions, Stage, Which};
+use toolway_testkit::oauth::{Browser, Held, Issuer, IssuerOptions, Stage, Visit, Which};
 use toolway_testkit::{Journal, SOON};
 
 fn main() -> Result<()> {
@@ -33,6 +36,7 @@ fn main() -> Result<()> {
             "--seed" => seed = Some((value()?, false)),
             "--seed-expired" => seed = Some((value()?, true)),
             "--stay" => stay = true,
+            "--visit" => return Ok(tell(&visited(&value()?)?)?),
             flag if flag.starts_with("--") => bail!("no such option: {flag}"),
             path => {
                 let text = std::fs::read_to_string(path).with_context(|| format!("{path} cannot be read"))?;
@@ -57,6 +61,13 @@ fn main() -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn visited(url: &str) -> Result<Value> {
+    let Visit { ended_at, status, text, redirect, loaded } = Browser::open(url)?;
+    Ok(
+        json!({ "ended_at": ended_at, "status": status, "text": text, "redirect": redirect, "loaded": loaded }),
+    )
 }
 
 fn tell(value: &Value) -> io::Result<()> {
@@ -95,12 +106,7 @@ fn obey(issuer: &Issuer, line: &str) -> Result<Value> {
         ["revoke", token] => return Ok(json!({ "done": issuer.revoke_family(token) })),
         ["forget", client] => return Ok(json!({ "done": issuer.forget_client(client) })),
         ["advance", seconds] => issuer.advance(Duration::from_secs(seconds.parse()?)),
-        ["visit", url] => {
-            let visit = Browser::open(url)?;
-            return Ok(json!({
-                "ended_at": visit.ended_at, "status": visit.status, "text": visit.text, "redirect": visit.redirect,
-            }));
-        }
+        ["visit", url] => return visited(url),
         _ => bail!("no such command: {line}"),
     }
     Ok(json!({ "done": true }))
