@@ -1,9 +1,10 @@
 // A small MCP server that is protected by a real authorization server, oidc-provider, both on 127.0.0.1:
 // `protected_tools.mjs OIDC_PROVIDER_MODULE JOURNAL`. It prints its addresses as a line of JSON and serves until stdin
-// ends. The journal is a line of JSON for each thing that the authorization server did and each request of the resource;
+// ends; a line `expire` makes all tokens that were shown to the resource so far worthless to it. The journal is a line of JSON for each thing that the authorization server did and each request of the resource;
 // no token stands in it.
 import { appendFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
 const [module, journal] = process.argv.slice(2);
@@ -90,8 +91,13 @@ provider.on("revocation.error", (_context, error) => note("revocation refused", 
 provider.on("grant.revoked", () => note("grant revoked", {}));
 handlers.issuer = provider.callback();
 
+const shown = new Set();
+const expired = new Set();
+
 // The resource asks its authorization server about each token (RFC 7662).
 async function introspect(token) {
+  if (expired.has(token)) return {};
+  shown.add(token);
   const encoded = [GUARD.id, GUARD.secret].map(encodeURIComponent).join(":");
   const answer = await fetch(`${issuer}/token/introspection`, {
     method: "POST",
@@ -162,4 +168,9 @@ async function protect(request, response) {
 handlers.resource = (request, response) => protect(request, response).catch((error) => send(response, 500, { error: String(error) }));
 
 process.stdout.write(JSON.stringify({ issuer, resource, machine: MACHINE, document: DOCUMENT }) + "\n");
-process.stdin.resume().on("end", () => process.exit(0));
+createInterface({ input: process.stdin })
+  .on("line", () => {
+    shown.forEach((token) => expired.add(token));
+    process.stdout.write("expired\n");
+  })
+  .on("close", () => process.exit(0));
