@@ -35,4 +35,4 @@ pub use challenge::BearerChallenge;
 pub use error::AuthError;
 pub use named::NamedSecrets;
 pub use session::{Auth, Login, Opener, Session, SignIn, SignInState, SignedOut};
-pub use settings::{AuthSettings, Grant, KeyringUse, Redirect, ServerAuth, StaticClient, TlsSource};
+pub use settings::{AuthSettings, Grant, KeyringUse, Redirect, ServerAuth, StaticClient, Tls, TlsSource};

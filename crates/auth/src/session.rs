@@ -53,9 +53,14 @@ impl Auth {
 
     /// The signing in to one server. One per server and process: those that share it share its token and its renewals.
     pub fn session(&self, server: ServerAuth) -> Session {
+        let http = match &server.tls {
+            Some(tls) => Http::new(Arc::clone(&tls.0), self.shared.settings.request_timeout),
+            None => self.shared.http.clone(),
+        };
         Session {
             inner: Arc::new(Inner {
                 shared: Arc::clone(&self.shared),
+                http,
                 server,
                 state: RwLock::new(State::default()),
                 renewing: tokio::sync::Mutex::new(()),
@@ -86,6 +91,7 @@ pub struct Session {
 
 struct Inner {
     shared: Arc<Shared>,
+    http: Http,
     server: ServerAuth,
     state: RwLock<State>,
     /// One renewal at a time.

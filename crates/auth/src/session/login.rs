@@ -125,7 +125,7 @@ impl Session {
     /// for beside those that are configured or wanted by the server.
     pub async fn begin(&self, scopes: &[String]) -> Result<Login, AuthError> {
         let inner = &self.inner;
-        let http = inner.shared.http.near(&inner.server.resource).await;
+        let http = inner.http.near(&inner.server.resource).await;
         let kept = inner.kept_or_set_aside().await?;
         let found = inner.found(&http, kept.as_ref()).await?;
         let kept = kept.filter(|kept| kept.issuer == found.issuer.name);
@@ -380,7 +380,7 @@ impl Inner {
             Err(error) => return Err(error),
         };
         let prepared = store.prepare(&id, &lock)?;
-        let http = self.shared.http.near(&self.server.resource).await;
+        let http = self.http.near(&self.server.resource).await;
         let granting = Granting {
             http: &http,
             client: &entry.client,

@@ -121,7 +121,7 @@ impl Inner {
             // A token that could not be kept would be lost, and with it the sign-in of all others.
             Err(error) => return still_good(error),
         };
-        let http = self.shared.http.near(&self.server.resource).await;
+        let http = self.http.near(&self.server.resource).await;
         let granting = Granting {
             http: &http,
             client: &entry.client,
@@ -199,7 +199,7 @@ impl Inner {
         let Some(client) = &self.server.client else {
             return Err(AuthError::setting("CLIENT_ID", "client credentials need a client and its secret"));
         };
-        let http = self.shared.http.near(&self.server.resource).await;
+        let http = self.http.near(&self.server.resource).await;
         let mut entry = match kept {
             Some(entry) => entry,
             None => self.machine_entry(&http, wanted.clone()).await?,
