@@ -4,7 +4,7 @@
 use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
-use toolway_secret::Secret;
+use toolway_secret::{Redactor, Secret};
 use toolway_wire::UPSTREAM_ERROR;
 
 use super::client::{CallError, seconds};
@@ -16,7 +16,8 @@ use crate::transport::Failure;
 /// What must not be shown, and what the user has set already.
 #[derive(Debug)]
 pub(crate) struct Texts {
-    pub(crate) secrets: Vec<Secret>,
+    /// Known to every redactor as long as they are held here.
+    pub(crate) _known: Vec<Secret>,
     pub(crate) has_authorization: bool,
     pub(crate) timeout: std::time::Duration,
     pub(crate) sse_read_timeout: std::time::Duration,
@@ -31,7 +32,7 @@ pub(crate) fn upstream(message: impl Into<String>) -> Failure {
 impl Texts {
     pub(crate) fn new(config: &HttpConfig) -> Self {
         Self {
-            secrets: config.secret_texts(),
+            _known: config.secret_texts(),
             has_authorization: config.has_authorization(),
             timeout: config.timeout,
             sse_read_timeout: config.sse_read_timeout,
@@ -41,12 +42,8 @@ impl Texts {
 
     /// `text` on one line, without secrets and control characters, and not longer than a snippet.
     pub(crate) fn safe(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in &self.secrets {
-            if text.contains(secret.expose()) {
-                text = text.replace(secret.expose(), "[redacted]");
-            }
-        }
+        let Self { .. } = self;
+        let text = Redactor::known().redact(text);
         let mut out = String::new();
         let mut count = 0;
         for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty())
@@ -239,7 +236,7 @@ mod tests {
 
     fn texts(secrets: &[&str]) -> Texts {
         Texts {
-            secrets: secrets.iter().map(|text| Secret::new(*text)).collect(),
+            _known: secrets.iter().map(|text| Secret::in_use(*text)).collect(),
             has_authorization: false,
             timeout: Duration::from_mins(2),
             sse_read_timeout: Duration::from_millis(1500),
