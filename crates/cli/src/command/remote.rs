@@ -100,5 +100,5 @@ fn header(pair: &str, own: &Environment) -> Result<(String, Secret), UsageError>
         return Err(UsageError::new("--header", "one of them has no name before ="));
     }
     let value = expand(value, own, &format!("--header {name}"))?;
-    Ok((name.to_owned(), Secret::new(value)))
+    Ok((name.to_owned(), Secret::in_use(value)))
 }

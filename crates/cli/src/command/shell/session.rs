@@ -17,6 +17,7 @@ use super::interrupts::Interrupts;
 use super::near::near;
 use super::refusal::Refusal;
 use crate::args::{AdHocArgs, SourceArgs, TalkArgs};
+use crate::border;
 use crate::compose::servers::{Servers, ad_hoc, with_timeout};
 use crate::compose::{Environment, cache_dir};
 use crate::exit::Exit;
@@ -142,6 +143,17 @@ impl Shell {
         Ok(std::io::stdout().lock().write_all(json(value, self.terminal.out).as_bytes())?)
     }
 
+    /// Prints a report of ours as JSON.
+    pub(crate) fn report_json(&self, value: &Value) -> Result<(), Refusal> {
+        let report = json(value, self.terminal.out);
+        Ok(std::io::stdout().lock().write_all(border::json(&report).as_bytes())?)
+    }
+
+    /// Prints a report of ours.
+    pub(crate) fn report(&self, page: &str) -> Result<(), Refusal> {
+        self.print(&border::page(page))
+    }
+
     /// Prints a page to stdout, whatever texts of servers are in it.
     pub(crate) fn print(&self, page: &str) -> Result<(), Refusal> {
         let page = if self.terminal.out { safe(page) } else { page.into() };
@@ -192,12 +204,12 @@ pub(crate) fn chosen(servers: &Servers, name: &str) -> Result<Arc<ServerConfig>,
             }
         })?;
         for warning in servers.warnings(name) {
-            writeln!(std::io::stderr().lock(), "warning: {}", safe(&warning.to_string())).ok();
+            border::say(format_args!("warning: {}", safe(&warning.to_string())));
         }
         return Ok(config);
     }
     for problem in servers.failed_files() {
-        writeln!(std::io::stderr().lock(), "error: {}", safe(&problem.to_string())).ok();
+        border::say(format_args!("error: {}", safe(&problem.to_string())));
     }
     let nearest = near(name, servers.names());
     let hint = match nearest.as_slice() {
@@ -309,7 +321,7 @@ impl Session {
     pub(crate) async fn close(self) {
         let stderr = self.client.stderr().filter(|_| self.verbose);
         for line in stderr.iter().flat_map(|text| text.lines()) {
-            writeln!(std::io::stderr().lock(), "{} | {}", self.config.name, safe(line)).ok();
+            border::say(format_args!("{} | {}", self.config.name, safe(line)));
         }
         self.client.close().await;
     }

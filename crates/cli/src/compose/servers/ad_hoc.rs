@@ -91,7 +91,7 @@ fn command_line(
     for (name, value) in &given {
         digest.update([name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat());
         if value.len() >= LEAST_SECRET {
-            secrets.push(Secret::new(value.clone()));
+            secrets.push(Secret::in_use(value.clone()));
         }
     }
     let cwd = std::env::current_dir().ok();
@@ -194,7 +194,7 @@ fn header(pair: &str, own: &Environment) -> Result<(String, Secret), UsageError>
         return Err(wrong());
     }
     let value = expand(value.trim(), own, &format!("--header {name}"))?;
-    Ok((name.trim().to_owned(), Secret::new(value)))
+    Ok((name.trim().to_owned(), Secret::in_use(value)))
 }
 
 fn hex(digest: Sha256) -> String {
