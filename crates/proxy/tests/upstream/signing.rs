@@ -206,7 +206,8 @@ async fn what_may_work_again_by_itself_is_no_lack_of_a_login() -> Result<()> {
         anyhow::bail!("another state")
     };
     assert!(
-        reason.contains("HTTP 401") && reason.ends_with(": https://issuer.example cannot be reached"),
+        reason.starts_with("cannot sign in to http://127.0.0.1:")
+            && reason.ends_with(": https://issuer.example cannot be reached"),
         "{reason}"
     );
     // It is tried again as any server that cannot be reached.
