@@ -11,6 +11,7 @@ mod journal;
 mod leaks;
 mod message;
 mod model_server;
+pub mod oauth;
 mod png;
 mod replay;
 mod rig;
