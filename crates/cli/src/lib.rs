@@ -1,6 +1,7 @@
 //! The command line: arguments and environment become running relays, and their end becomes an exit code.
 
 mod args;
+mod browser;
 mod command;
 mod compose;
 mod demo;
