@@ -5,6 +5,7 @@ pub(crate) mod agent;
 pub(crate) mod bridge;
 mod common;
 mod expand;
+mod oauth;
 mod places;
 mod profile;
 pub(crate) mod serve;
@@ -13,6 +14,7 @@ mod value;
 
 pub(crate) use common::{common, log_level, output_dir, saved_command, session_name};
 pub(crate) use expand::expand;
+pub(crate) use oauth::{client_secret, oauth};
 pub(crate) use places::{cache_dir, runtime_dir, state_dir};
 pub(crate) use profile::default_profile;
 pub(crate) use value::Environment;
