@@ -5,6 +5,7 @@ pub(crate) mod agent;
 pub(crate) mod bridge;
 mod common;
 mod expand;
+mod given;
 mod places;
 mod profile;
 pub(crate) mod serve;
@@ -12,7 +13,8 @@ pub(crate) mod servers;
 mod value;
 
 pub(crate) use common::{common, log_level, output_dir, saved_command, session_name};
-pub(crate) use expand::expand;
+pub(crate) use expand::{Expanded, expand};
+pub(crate) use given::{address_seen, arguments, header, pair_seen, seen, variable};
 pub(crate) use places::{cache_dir, runtime_dir, state_dir};
 pub(crate) use profile::default_profile;
 pub(crate) use value::Environment;
