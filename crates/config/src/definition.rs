@@ -202,6 +202,32 @@ pub struct Auth {
     pub client_secret: Option<Text>,
     /// What is asked for.
     pub scopes: Vec<String>,
+    /// Where the authorization server sends its answer; without it, to a free port of this machine.
+    pub redirect_uri: Option<String>,
+    /// How tokens are got.
+    pub grant_type: GrantType,
+    /// Whose tokens, where one person has several accounts at a server.
+    pub account: Option<String>,
+}
+
+/// How tokens are got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GrantType {
+    /// A person signs in.
+    #[default]
+    AuthorizationCode,
+    /// The client itself is known, and nobody is asked.
+    ClientCredentials,
+}
+
+impl GrantType {
+    /// The word of the configuration, and of RFC 6749.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AuthorizationCode => "authorization_code",
+            Self::ClientCredentials => "client_credentials",
+        }
+    }
 }
 
 /// Certificates of a remote server.

@@ -38,8 +38,8 @@ pub use clients::{
     plan_switch,
 };
 pub use definition::{
-    Auth, Content, Definition, HeaderCase, InheritEnv, Options, Placement, Protocol, ReadEntry, RemoteKind,
-    RemoteTarget, Share, StdioTarget, Target, Text, Tls, ToolOptions,
+    Auth, Content, Definition, GrantType, HeaderCase, InheritEnv, Options, Placement, Protocol, ReadEntry,
+    RemoteKind, RemoteTarget, Share, StdioTarget, Target, Text, Tls, ToolOptions,
 };
 pub use dialect::{Dialect, Field, Syntax};
 pub use edit::{Audience, Change, Edited, Written, edit, edit_file};

@@ -9,16 +9,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 /// What each crate may use of the workspace. `testkit` and `bench` may use anything.
-const EDGES: [(&str, &[&str]); 10] = [
+const EDGES: [(&str, &[&str]); 11] = [
     ("secret", &[]),
     ("config", &["secret"]),
     ("wire", &["secret"]),
     ("transport", &["wire", "secret"]),
     ("guard", &["wire", "secret"]),
+    ("auth", &["wire", "secret"]),
     ("proxy", &["wire", "transport", "guard", "secret"]),
     ("bridge", &["wire", "transport", "guard", "secret"]),
-    ("agent", &["wire", "transport", "guard", "proxy", "bridge", "config", "secret"]),
-    ("cli", &["wire", "transport", "guard", "proxy", "bridge", "agent", "config", "secret"]),
+    ("agent", &["wire", "transport", "guard", "proxy", "bridge", "config", "auth", "secret"]),
+    ("cli", &["wire", "transport", "guard", "proxy", "bridge", "agent", "config", "auth", "secret"]),
     ("xtask", &[]),
 ];
 /// Lines of a file that should not be longer.

@@ -5,12 +5,14 @@
 //! Specification 2025-11-25, "Transports", "Streamable HTTP"; specification 2026-07-28, "Streamable HTTP".
 
 pub(crate) mod body;
+mod challenge;
 pub(crate) mod client;
 pub(crate) mod config;
 pub(crate) mod conn;
 mod exchange;
 pub(crate) mod failure;
 mod fetch;
+pub(crate) mod flight;
 mod heads;
 mod io;
 mod job;
@@ -50,10 +52,11 @@ pub use tls::Roots;
 pub use tools::mirrored_mismatch;
 
 use self::body::Message;
-use self::client::Call;
+use self::client::{Call, Signing};
+use self::flight::Flight;
 use self::job::{Job, Modern, Role};
 use self::session::PROTOCOL_VERSION;
-use self::shared::{Flight, Shared};
+use self::shared::Shared;
 use crate::limits::{CLOSE_TIME, INBOUND_QUEUE, INITIALIZED_WAIT, MAX_PARAM_BODY};
 use crate::transport::{Inbound, Life, Members, Outbound, Transport, TransportError};
 
@@ -130,6 +133,9 @@ impl HttpTransport {
         if cancels.is_some() && era == Era::Modern {
             return None;
         }
+        if behind.as_ref().is_some_and(|flight| flight.give_up()) {
+            return None;
+        }
         let payload = Message::new(message.payload);
         let modern = single.filter(|_| era == Era::Modern).map(|envelope| {
             if let Some(version) = envelope.protocol_version() {
@@ -153,7 +159,7 @@ impl HttpTransport {
             }
             _ => role = Role::Other,
         }
-        let flight = Arc::new(Flight::new(era == Era::Modern));
+        let flight = Arc::new(Flight::new(era == Era::Modern, single.is_some() && ids.len() == 1));
         self.shared.take_off(&ids, &flight);
         let after = self.gate.take_if(|gate| gate.is_cancelled()).map_or_else(|| self.gate.clone(), |_| None);
         if opens.is_some() {
@@ -205,7 +211,8 @@ impl HttpTransport {
             headers: &snapshot.headers,
             public: &self.shared.public,
             bound: &|origin, headers| snapshot.bind(origin, headers),
-            written: &|| {},
+            signing: Signing::AtHand,
+            flight: None,
         };
         match timeout(CLOSE_TIME, self.shared.client.send(&self.shared.target, call)).await {
             Ok(Ok((answer, _))) => tracing::debug!(status = %answer.status, "the session was ended"),

@@ -1,5 +1,6 @@
 //! Transports: stdio, child processes, Streamable HTTP, legacy SSE, in-memory pairs.
 
+mod authorizer;
 mod child;
 mod child_transport;
 pub mod command;
@@ -18,6 +19,7 @@ mod stdio;
 pub mod supervisor;
 mod transport;
 
+pub use authorizer::{Authorizer, BoxFuture, Challenge, Retry, SignInError, Signer};
 pub use child::{Child, ChildConfig, Exit, StartError};
 pub use child_transport::ChildTransport;
 pub use http::{

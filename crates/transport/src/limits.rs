@@ -43,6 +43,8 @@ pub(crate) const RETRY_MAX: Duration = Duration::from_mins(1);
 pub(crate) const STREAM_LINGER: Duration = Duration::from_secs(10);
 /// Time for ending the session and closing connections.
 pub(crate) const CLOSE_TIME: Duration = Duration::from_secs(2);
+/// Longest wait for a token: a person may have to sign in meanwhile.
+pub(crate) const SIGN_IN_TIME: Duration = Duration::from_mins(10);
 /// Time that later messages wait for `notifications/initialized` to be acknowledged.
 pub(crate) const INITIALIZED_WAIT: Duration = Duration::from_secs(10);
 /// Delay between connection attempts to the addresses of one host (RFC 8305, section 5).

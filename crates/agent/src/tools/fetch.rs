@@ -1,7 +1,6 @@
 //! Owns the tool `webFetch`: one page, as text that a model reads. It reaches nothing on this machine or in private
 //! networks unless that was allowed.
 
-mod address;
 mod html;
 mod web;
 

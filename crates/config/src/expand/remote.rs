@@ -46,7 +46,14 @@ pub(super) fn expand(resolver: &mut Resolver<'_>, target: &RemoteTarget) -> Expa
             resolver.hide(&value);
             Secret::new(value)
         });
-        ExpandedAuth { client_id, client_secret, scopes: auth.scopes.clone() }
+        ExpandedAuth {
+            client_id,
+            client_secret,
+            scopes: auth.scopes.clone(),
+            redirect_uri: auth.redirect_uri.clone(),
+            grant_type: auth.grant_type,
+            account: auth.account.clone(),
+        }
     });
     ExpandedRemote {
         kind: target.kind,

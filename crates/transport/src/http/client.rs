@@ -1,23 +1,26 @@
-//! Sends one HTTP request and gives the head of its answer: connections, redirects, time limits. It decides what
-//! may be sent twice, and which headers leave for another origin. It must not know sessions or eras.
+//! Sends one HTTP request and gives the head of its answer: connections, redirects, signatures, time limits. It decides
+//! what may be sent twice, and which headers leave for another origin. It must not know sessions or eras.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HOST, LOCATION};
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use tokio::time::timeout;
 
 use super::body::{Message, RequestBody};
+use super::challenge::{challenges, wants_scope};
 use super::config::HttpConfig;
 use super::conn::{Answer, Conn};
+use super::flight::Flight;
 use super::heads::Heads;
 use super::io::{Connector, SharedTls, connect};
 use super::pool::Pool;
 use super::target::{Origin, Target};
 use super::tls::Tls;
-use crate::limits::MAX_REDIRECTS;
+use crate::authorizer::{Challenge, Retry, SignInError, Signer};
+use crate::limits::{ERROR_BODY_TIME, MAX_ERROR_BODY, MAX_REDIRECTS};
 
 /// What the answers of the endpoint may be.
 pub(crate) const ACCEPT_ANSWER: &str = "application/json, text/event-stream";
@@ -33,9 +36,25 @@ pub(crate) struct Client {
     pub(crate) timeout: Duration,
     pub(crate) heads: Heads,
     title_case: bool,
+    /// Who signs what goes to `home`.
+    signer: Option<Signer>,
+    /// The configured origin.
+    home: Arc<Origin>,
+}
+
+/// How much may be done so that a request is signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signing {
+    /// All.
+    Full,
+    /// All that disturbs nobody: nobody waits for the answer.
+    Quiet,
+    /// What is in memory is taken, and nothing is waited for.
+    AtHand,
 }
 
 /// One request.
+#[derive(Clone)]
 pub(crate) struct Call<'a> {
     pub(crate) method: Method,
     /// `None`: no body.
@@ -48,8 +67,9 @@ pub(crate) struct Call<'a> {
     pub(crate) public: &'a HeaderMap,
     /// Adds to the headers what belongs to the origin, such as a session that it issued.
     pub(crate) bound: &'a (dyn Fn(&Origin, &mut HeaderMap) + Sync),
-    /// Called when the request has been handed to the socket.
-    pub(crate) written: &'a (dyn Fn() + Sync),
+    pub(crate) signing: Signing,
+    /// Told when the request is held back, and when it has been handed to the socket.
+    pub(crate) flight: Option<&'a Flight>,
 }
 
 /// Why there is no answer. Texts are fragments without secrets.
@@ -63,10 +83,12 @@ pub(crate) enum CallError {
     Silent,
     /// The answer cannot be followed.
     Redirect { status: u16, reason: String },
+    /// Nothing was sent: there is nothing to sign it with.
+    SignIn(SignInError),
 }
 
 impl Client {
-    pub(crate) fn new(config: &HttpConfig) -> Self {
+    pub(crate) fn new(config: &HttpConfig, home: &Target) -> Self {
         Self {
             pool: Arc::new(Pool::default()),
             connector: config.connector.clone(),
@@ -74,20 +96,67 @@ impl Client {
             timeout: config.timeout,
             heads: Heads::default(),
             title_case: config.title_case,
+            signer: config.signer(),
+            home: Arc::clone(&home.origin),
         }
     }
 
-    /// Sends `call` to `target`, and to where the answers lead from there.
+    /// Who signs, where somebody does.
+    pub(crate) fn signer(&self) -> Option<&Signer> {
+        self.signer.as_ref()
+    }
+
+    /// Sends `call` to `target`, and to where the answers lead from there. A request that was refused for want of
+    /// another signature was not served, so it is sent again with one: once for each kind of refusal.
     pub(crate) async fn send(
         &self,
         target: &Arc<Target>,
         call: Call<'_>,
     ) -> Result<(Answer, Arc<Target>), CallError> {
-        let answer = self.send_once(target, call.headers, &call).await?;
+        let Some(signer) = self.signer.as_ref().filter(|_| *target.origin == *self.home) else {
+            return self.send_signed(target, call, None).await;
+        };
+        let mut refusals = Vec::new();
+        loop {
+            let mut signature = signer.ready();
+            if signature.is_none() && call.signing != Signing::AtHand {
+                signature = held(call.flight, signer.authorize()).await.map_err(CallError::SignIn)?;
+            }
+            let (mut answer, at) = self.send_signed(target, call.clone(), signature.as_ref()).await?;
+            // What another origin wants to be told is none of the authorizer's business.
+            let wanted = wanted(&answer).filter(|_| *at.origin == *self.home);
+            let Some(challenges) = wanted else { return Ok((answer, at)) };
+            let status = answer.status.as_u16();
+            signer.refused(signature.as_ref());
+            if call.signing == Signing::AtHand || refusals.contains(&status) {
+                return Ok((answer, at));
+            }
+            refusals.push(status);
+            let waited = call.signing == Signing::Full;
+            let challenge = Challenge { status, challenges, refused: signature, waited };
+            answer.body.read_ahead(MAX_ERROR_BODY, ERROR_BODY_TIME).await;
+            match held(call.flight, signer.challenged(challenge)).await {
+                Ok(Retry::Again) => tracing::debug!(%at, status, "the request is signed and sent again"),
+                Ok(Retry::No) => return Ok((answer, at)),
+                Err(error) => {
+                    answer.sign_in = Some(error);
+                    return Ok((answer, at));
+                }
+            }
+        }
+    }
+
+    async fn send_signed(
+        &self,
+        target: &Arc<Target>,
+        call: Call<'_>,
+        signature: Option<&HeaderValue>,
+    ) -> Result<(Answer, Arc<Target>), CallError> {
+        let answer = self.send_once(target, call.headers, &call, signature).await?;
         if !is_redirect(answer.status) {
             return Ok((answer, Arc::clone(target)));
         }
-        self.follow(target, answer, call).await
+        self.follow(target, answer, call, signature).await
     }
 
     async fn follow(
@@ -95,6 +164,7 @@ impl Client {
         first: &Arc<Target>,
         mut answer: Answer,
         mut call: Call<'_>,
+        signature: Option<&HeaderValue>,
     ) -> Result<(Answer, Arc<Target>), CallError> {
         let mut at = Arc::clone(first);
         for _ in 0..MAX_REDIRECTS {
@@ -105,11 +175,11 @@ impl Client {
             }
             drop(answer);
             answer = if next.same_origin(first) {
-                self.send_once(&next, call.headers, &call).await?
+                self.send_once(&next, call.headers, &call, signature).await?
             } else {
                 let mut headers = call.public.clone();
                 (call.bound)(&next.origin, &mut headers);
-                self.send_once(&next, &headers, &call).await?
+                self.send_once(&next, &headers, &call, signature).await?
             };
             if !is_redirect(answer.status) {
                 return Ok((answer, next));
@@ -128,7 +198,14 @@ impl Client {
         target: &Target,
         headers: &HeaderMap,
         call: &Call<'_>,
+        signature: Option<&HeaderValue>,
     ) -> Result<Answer, CallError> {
+        let signature = signature.filter(|_| *target.origin == *self.home);
+        let written = || {
+            if let Some(flight) = call.flight {
+                flight.mark_sent();
+            }
+        };
         let mut pooled = true;
         loop {
             let mut conn = self.connection(&target.origin, pooled).await?;
@@ -140,10 +217,13 @@ impl Client {
             if !headers.contains_key(HOST) {
                 request.headers_mut().insert(HOST, target.host.clone());
             }
+            if let Some(signature) = signature {
+                request.headers_mut().insert(AUTHORIZATION, signature.clone());
+            }
             if call.message.is_none() {
                 request.headers_mut().remove(CONTENT_TYPE);
             }
-            let sent = timeout(self.timeout, conn.exchange(request, call.written)).await;
+            let sent = timeout(self.timeout, conn.exchange(request, written)).await;
             match sent {
                 Err(_elapsed) => {
                     // The way to the server may be dead: connections of the same age are not to be trusted.
@@ -183,6 +263,24 @@ impl Client {
             Err(_elapsed) => Err(failed(format!("no connection within {}", seconds(self.timeout)))),
         }
     }
+}
+
+/// Waits with a request that nothing is known of at the server.
+async fn held<T>(flight: Option<&Flight>, work: impl Future<Output = T>) -> T {
+    let Some(flight) = flight else { return work.await };
+    flight.hold();
+    let done = work.await;
+    if flight.release() { done } else { std::future::pending().await }
+}
+
+/// The challenges of an answer that wants the request signed, or signed otherwise (RFC 6750, section 3.1).
+fn wanted(answer: &Answer) -> Option<Vec<String>> {
+    if !matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return None;
+    }
+    let challenges = challenges(&answer.headers);
+    let wanted = answer.status == StatusCode::UNAUTHORIZED || wants_scope(answer.status, &challenges);
+    wanted.then_some(challenges)
 }
 
 /// The answer had begun, so the server saw the request.

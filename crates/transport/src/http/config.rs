@@ -11,6 +11,7 @@ use url::Url;
 use super::io::Connector;
 use super::target::Target;
 use super::tls::Roots;
+use crate::authorizer::Signer;
 use crate::limits::{DEFAULT_MAX_IN_FLIGHT, DEFAULT_SSE_READ_TIMEOUT, DEFAULT_TIMEOUT};
 use crate::transport::TransportError;
 
@@ -37,6 +38,8 @@ pub struct HttpConfig {
     pub advice: bool,
     /// The whole address is a secret, and no log shows it.
     pub secret: bool,
+    /// Signs the requests to the URL's origin, and to no other. Not asked where `headers` has an `Authorization`.
+    pub authorizer: Option<Signer>,
 }
 
 impl fmt::Debug for HttpConfig {
@@ -51,6 +54,7 @@ impl fmt::Debug for HttpConfig {
             .field("sse_read_timeout", &self.sse_read_timeout)
             .field("max_in_flight", &self.max_in_flight)
             .field("connector", &self.connector)
+            .field("authorizer", &self.authorizer)
             .finish_non_exhaustive()
     }
 }
@@ -70,6 +74,7 @@ impl HttpConfig {
             title_case: false,
             advice: true,
             secret: false,
+            authorizer: None,
         })
     }
 
@@ -104,6 +109,11 @@ impl HttpConfig {
     /// The user configured a token of their own.
     pub(crate) fn has_authorization(&self) -> bool {
         self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(AUTHORIZATION.as_str()))
+    }
+
+    /// Who signs, where the user configured no token of their own.
+    pub(crate) fn signer(&self) -> Option<Signer> {
+        self.authorizer.clone().filter(|_| !self.has_authorization())
     }
 
     /// What must not be shown, known to every redactor as long as it is held: the headers' values with the long words

@@ -1,6 +1,7 @@
 //! One HTTP/1.1 connection, driven by whoever uses it: no task of its own, so a round trip needs no hop.
 //! It must not know MCP.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -13,13 +14,14 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{self, Connection, SendRequest};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::body::RequestBody;
 use super::io::Io;
 use super::pool::Pool;
 use super::target::Origin;
 use super::tcp::Tcp;
+use crate::authorizer::SignInError;
 use crate::limits::{KEEP_ALIVE_MARGIN, POOL_IDLE, READ_BUFFER};
 
 /// A connection and the half that drives it.
@@ -104,6 +106,8 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: AnswerBody,
+    /// Why nobody could sign in, after a refusal.
+    pub(crate) sign_in: Option<SignInError>,
 }
 
 /// The body of an answer. When it was read to its end, the connection goes back to the pool.
@@ -112,6 +116,8 @@ pub(crate) struct AnswerBody {
     conn: Option<Conn>,
     body: Incoming,
     pool: Arc<Pool>,
+    /// What was read already and not handed out yet.
+    ahead: VecDeque<Bytes>,
 }
 
 impl Answer {
@@ -120,7 +126,8 @@ impl Answer {
         if let Some(idle) = keep_alive(&head.headers) {
             conn.idle = idle;
         }
-        Self { status: head.status, headers: head.headers, body: AnswerBody { conn: Some(conn), body, pool } }
+        let body = AnswerBody { conn: Some(conn), body, pool, ahead: VecDeque::new() };
+        Self { status: head.status, headers: head.headers, body, sign_in: None }
     }
 }
 
@@ -134,7 +141,30 @@ impl AnswerBody {
         piece
     }
 
+    /// Reads a body that is not larger than `limit` into memory, so that the connection is free while something else is
+    /// waited for. What is larger, or takes longer than `time`, is left on its connection.
+    pub(crate) async fn read_ahead(&mut self, limit: usize, time: Duration) {
+        let mut ahead = VecDeque::new();
+        let read = async {
+            let mut length = 0;
+            while let Some(Ok(bytes)) = self.next().await {
+                length += bytes.len();
+                ahead.push_back(bytes);
+                if length > limit {
+                    break;
+                }
+            }
+        };
+        if timeout(time, read).await.is_err() {
+            tracing::debug!("the body of a refusal does not end");
+        }
+        self.ahead = ahead;
+    }
+
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<hyper::Result<Bytes>>> {
+        if let Some(bytes) = self.ahead.pop_front() {
+            return Poll::Ready(Some(Ok(bytes)));
+        }
         let mut driven = false;
         loop {
             match Pin::new(&mut self.body).poll_frame(cx) {
@@ -161,7 +191,7 @@ impl AnswerBody {
 
     /// Everything of the body was handed out, though its end was not asked for yet.
     pub(crate) fn is_end(&self) -> bool {
-        self.body.is_end_stream()
+        self.ahead.is_empty() && self.body.is_end_stream()
     }
 
     /// The body was read: the connection is free for the next request.

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use toolway_wire::find::{Step as Key, find};
 use toolway_wire::{METHOD_NOT_FOUND, era};
 
-use super::client::{Call, lost, read_bounded};
+use super::client::{Call, Signing, lost, read_bounded};
 use super::conn::Answer;
 use super::failure::{media_type, upstream};
 use super::job::{Job, Role};
@@ -46,25 +46,25 @@ pub(crate) async fn run(shared: Arc<Shared>, mut job: Job) {
         tracing::debug!("a cancellation goes out before its request");
     }
     let (ids, flight, opens) = (job.ids.clone(), Arc::clone(&job.flight), job.opens.take());
-    let modern = job.modern.is_some();
     let stream = shared.stream();
     let head =
         if job.modern.as_ref().is_some_and(|m| m.lists_tools) { MAX_TOOLS_LIST } else { MAX_ERROR_BODY };
     let messages = Messages::new(shared.events.clone(), stream, ids.clone(), head);
     let work = Exchange { shared: &shared, job, messages, opens: opens.clone() }.run();
-    if modern && !ids.is_empty() {
+    if ids.is_empty() {
+        work.await;
+    } else {
         tokio::select! {
             biased;
             () = flight.cancelled() => {
-                // Dropping the work has closed the stream, which is how this era cancels.
+                // Dropping the work has closed the stream, which is how the modern era cancels. In the legacy one, the
+                // server has not heard of the request.
                 if shared.events.send(Inbound::Abort { stream }).await.is_err() {
                     tracing::trace!("the reader is gone");
                 }
             }
             () = work => {}
         }
-    } else {
-        work.await;
     }
     if let Some(gate) = opens {
         gate.cancel();
@@ -149,7 +149,8 @@ impl Exchange<'_> {
                 snapshot.bind(origin, headers);
                 headers.extend(extra.clone());
             },
-            written: &|| self.job.flight.mark_sent(),
+            signing: Signing::Full,
+            flight: Some(&self.job.flight),
         };
         let sent = shared.client.send(&shared.target, call).await;
         let (answer, at) = sent.map_err(|error| shared.texts.call(&error, &shared.target))?;
@@ -336,7 +337,7 @@ impl Exchange<'_> {
         sleep(retry.unwrap_or(RECONNECT_FIRST).min(RETRY_MAX)).await;
         stream.decoder.reset();
         let failed = |reason: &str| self.shared.texts.stream_lost(&format!("{why}, and {reason}"), at);
-        match self.shared.open_stream(snapshot, Some(last)).await {
+        match self.shared.open_stream(snapshot, Some(last), Signing::Full).await {
             Ok((answer, _)) if super::listen::is_stream(&answer) => Ok(answer),
             Ok((answer, _)) => {
                 Err(failed(&format!("it was not resumed ({})", super::failure::status_text(answer.status))))
@@ -354,7 +355,7 @@ impl Exchange<'_> {
     ) -> Result<Attempt, Failure> {
         let (body, whole) = read_bounded(&mut answer, MAX_ERROR_BODY, ERROR_BODY_TIME).await;
         let status = answer.status;
-        let failure = self.shared.texts.status(status, &answer.headers, &body, at);
+        let failure = self.shared.texts.refusal(&answer, &body, at);
         let code = find(&body, &[Key::Key("error"), Key::Key("code")])
             .and_then(|code| std::str::from_utf8(body.get(code)?).ok()?.parse::<i64>().ok());
         let gone = match status.as_u16() {

@@ -1,15 +1,18 @@
 //! The errors that a client reads when HTTP goes wrong: what happened, where, and what to do. It must never show
 //! a secret or a query string.
 
-use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
 use toolway_secret::{Redactor, Secret};
 use toolway_wire::UPSTREAM_ERROR;
 
+use super::challenge::{challenges, parameter, wants_scope};
 use super::client::{CallError, seconds};
 use super::config::HttpConfig;
+use super::conn::Answer;
 use super::target::Target;
+use crate::authorizer::{SignInError, Signer};
 use crate::limits::SNIPPET_CHARS;
 use crate::transport::Failure;
 
@@ -22,6 +25,8 @@ pub(crate) struct Texts {
     pub(crate) timeout: std::time::Duration,
     pub(crate) sse_read_timeout: std::time::Duration,
     pub(crate) advice: bool,
+    /// Who signs: what it signed with is a secret, and it knows how to sign in.
+    pub(crate) signer: Option<Signer>,
 }
 
 /// A failure with the code for upstream errors.
@@ -37,13 +42,17 @@ impl Texts {
             timeout: config.timeout,
             sse_read_timeout: config.sse_read_timeout,
             advice: config.advice,
+            signer: config.signer(),
         }
     }
 
     /// `text` on one line, without secrets and control characters, and not longer than a snippet.
     pub(crate) fn safe(&self, text: &str) -> String {
-        let Self { .. } = self;
-        let text = Redactor::known().redact(text);
+        // What the signer signs with is known to it alone where it is no secret of a store.
+        let mut text = Redactor::known().redact(text).into_owned();
+        if let Some(signer) = &self.signer {
+            signer.redact(&mut text);
+        }
         let mut out = String::new();
         let mut count = 0;
         for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty())
@@ -83,7 +92,37 @@ impl Texts {
                 self.raise("--timeout")
             )),
             CallError::Redirect { status, reason } => upstream(format!("HTTP {status}: {reason}")),
+            CallError::SignIn(error) => {
+                let (mut message, mut data) = (format!("cannot sign in to {}", target.origin), Map::new());
+                self.sign_in(Some(error), &mut message, &mut data);
+                Failure { code: UPSTREAM_ERROR, message, data: Some(Value::Object(data).to_string()) }
+            }
         }
+    }
+
+    /// What an authorizer says of a failure: why nobody could sign in, whether a person has to, and how.
+    fn sign_in(&self, error: Option<&SignInError>, message: &mut String, data: &mut Map<String, Value>) {
+        let Some(signer) = &self.signer else { return };
+        if let Some(error) = error {
+            message.push_str(": ");
+            message.push_str(&self.safe(&error.message));
+        }
+        let needs_login = error.is_none_or(|error| error.needs_login);
+        data.insert("needs_auth".to_owned(), needs_login.into());
+        let hint = error.and_then(|error| error.hint.clone());
+        let hint = hint.or_else(|| needs_login.then(|| signer.hint()));
+        if let Some(hint) = hint {
+            if self.advice {
+                message.push_str(". To sign in, ");
+                message.push_str(&hint);
+            }
+            data.insert("hint".to_owned(), hint.into());
+        }
+    }
+
+    /// An answer whose status says that the request was not served.
+    pub(crate) fn refusal(&self, answer: &Answer, body: &[u8], at: &Target) -> Failure {
+        self.refused(answer.status, &answer.headers, body, at, answer.sign_in.as_ref())
     }
 
     /// The status says that the request was not served.
@@ -94,6 +133,17 @@ impl Texts {
         body: &[u8],
         at: &Target,
     ) -> Failure {
+        self.refused(status, headers, body, at, None)
+    }
+
+    fn refused(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+        at: &Target,
+        sign_in: Option<&SignInError>,
+    ) -> Failure {
         let mut data = Map::new();
         data.insert("status".to_owned(), status.as_u16().into());
         let mut message = format!("{} from {at}", status_text(status));
@@ -103,19 +153,21 @@ impl Texts {
             message.push_str(": ");
             message.push_str(&reason);
         }
-        let challenges: Vec<String> = headers
-            .get_all(WWW_AUTHENTICATE)
-            .iter()
-            .map(|value| self.safe(&String::from_utf8_lossy(value.as_bytes())))
-            .collect();
-        if !challenges.is_empty() {
-            let challenges = challenges.join(", ");
-            message.push_str(" (WWW-Authenticate: ");
-            message.push_str(&challenges);
-            message.push(')');
-            data.insert("www_authenticate".to_owned(), challenges.into());
+        let challenges = challenges(headers);
+        if let Some(scope) = parameter(&challenges, "scope") {
+            data.insert("scope".to_owned(), self.safe(&scope).into());
         }
-        if self.advice && matches!(status.as_u16(), 401 | 403) {
+        if !challenges.is_empty() {
+            let shown: Vec<String> = challenges.iter().map(|challenge| self.safe(challenge)).collect();
+            let shown = shown.join(", ");
+            message.push_str(" (WWW-Authenticate: ");
+            message.push_str(&shown);
+            message.push(')');
+            data.insert("www_authenticate".to_owned(), shown.into());
+        }
+        if self.signer.is_some() && (status == StatusCode::UNAUTHORIZED || wants_scope(status, &challenges)) {
+            self.sign_in(sign_in, &mut message, &mut data);
+        } else if self.advice && self.signer.is_none() && matches!(status.as_u16(), 401 | 403) {
             message.push_str(if self.has_authorization {
                 ". The configured Authorization header was not accepted: pass a valid token with --header Authorization=\"Bearer TOKEN\""
             } else {
@@ -241,6 +293,7 @@ mod tests {
             timeout: Duration::from_mins(2),
             sse_read_timeout: Duration::from_millis(1500),
             advice: true,
+            signer: None,
         }
     }
 

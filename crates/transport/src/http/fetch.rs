@@ -3,7 +3,7 @@
 use http::Method;
 use tokio::time::timeout;
 
-use super::client::{Call, Client};
+use super::client::{Call, Client, Signing};
 use super::config::{HttpConfig, plain_headers};
 use super::failure::Texts;
 
@@ -18,7 +18,7 @@ pub async fn fetch(config: &HttpConfig, limit: usize) -> Result<Vec<u8>, String>
     let target = std::sync::Arc::new(config.target().map_err(|error| error.to_string())?);
     let headers = config.own_headers(ACCEPT).map_err(|error| error.to_string())?;
     let texts = Texts::new(config);
-    let client = Client::new(config);
+    let client = Client::new(config, &target);
     let call = Call {
         method: Method::GET,
         message: None,
@@ -26,7 +26,8 @@ pub async fn fetch(config: &HttpConfig, limit: usize) -> Result<Vec<u8>, String>
         headers: &headers,
         public: &plain_headers(ACCEPT),
         bound: &|_, _| {},
-        written: &|| {},
+        signing: Signing::Quiet,
+        flight: None,
     };
     let (mut answer, at) =
         client.send(&target, call).await.map_err(|error| texts.call(&error, &target).message)?;

@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 use toolway_wire::Id;
 
 use super::body::Message;
-use super::shared::{Flight, Slot};
+use super::flight::Flight;
+use super::shared::Slot;
 
 /// What a message means to the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

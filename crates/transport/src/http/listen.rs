@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderValue, Method};
+use http::{HeaderValue, Method, StatusCode};
 use tokio::time::sleep;
 use toolway_wire::era::header;
 
-use super::client::{Call, CallError};
+use super::client::{Call, CallError, Signing};
 use super::conn::Answer;
 use super::failure::media_type;
 use super::messages::Messages;
@@ -47,7 +47,7 @@ async fn listen_session(shared: &Shared, stage: Stage) {
             return;
         }
         let before = stream.events;
-        match shared.open_stream(&snapshot, stream.last_id()).await {
+        match shared.open_stream(&snapshot, stream.last_id(), Signing::Quiet).await {
             Ok((mut answer, at)) if is_stream(&answer) => {
                 stream.decoder.reset();
                 let silence = Some(shared.texts.sse_read_timeout);
@@ -57,6 +57,15 @@ async fn listen_session(shared: &Shared, stage: Stage) {
                 if matches!(end, StreamEnd::Silent) {
                     delay = Duration::ZERO;
                 }
+            }
+            Ok((answer, at)) if is_login(&answer) && shared.client.signer().is_some() => {
+                tracing::debug!(status = %answer.status, %at, "the server's own stream waits until somebody signs in");
+                drop(answer);
+                shared.signed_in().await;
+            }
+            Err(CallError::SignIn(error)) if error.needs_login => {
+                tracing::debug!(%error, "the server's own stream waits until somebody signs in");
+                shared.signed_in().await;
             }
             Ok((answer, at)) if !matches!(answer.status.as_u16(), 500 | 502..=599) => {
                 tracing::debug!(status = %answer.status, %at, "the server has no stream of its own");
@@ -81,11 +90,18 @@ async fn listen_session(shared: &Shared, stage: Stage) {
 }
 
 impl Shared {
+    async fn signed_in(&self) {
+        if let Some(signer) = self.client.signer() {
+            signer.changed().await;
+        }
+    }
+
     /// Asks for an event stream: the server's own, or from `last` on the rest of a broken one.
     pub(crate) async fn open_stream(
         &self,
         snapshot: &Snapshot,
         last: Option<HeaderValue>,
+        signing: Signing,
     ) -> Result<(Answer, Arc<Target>), CallError> {
         let mut headers = self.own_stream.clone();
         snapshot.bind(&self.target.origin, &mut headers);
@@ -104,14 +120,19 @@ impl Shared {
                     headers.insert(header::LAST_EVENT_ID, last);
                 }
             },
-            written: &|| {},
+            signing,
+            flight: None,
         };
         self.client.send(&self.target, call).await
     }
 }
 
+fn is_login(answer: &Answer) -> bool {
+    matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+}
+
 /// The answer is an event stream.
 pub(crate) fn is_stream(answer: &Answer) -> bool {
-    answer.status == http::StatusCode::OK
+    answer.status == StatusCode::OK
         && media_type(&answer.headers).is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"))
 }

@@ -9,7 +9,7 @@ use http::{HeaderMap, Method};
 use tokio::time::timeout;
 
 use super::body::Message;
-use super::client::{Call, CallError, Client};
+use super::client::{Call, CallError, Client, Signing};
 use super::config::{HttpConfig, plain_headers};
 use super::target::Target;
 use crate::transport::TransportError;
@@ -39,9 +39,10 @@ pub struct PostAnswer {
 impl JsonPost {
     /// Takes URL, headers, time limit, connector and roots of `config`. Connects to nothing yet.
     pub fn new(config: &HttpConfig) -> Result<Self, TransportError> {
+        let target = Arc::new(config.target()?);
         Ok(Self {
-            target: Arc::new(config.target()?),
-            client: Client::new(config),
+            client: Client::new(config, &target),
+            target,
             own: config.own_headers(ACCEPT)?,
             public: plain_headers(ACCEPT),
         })
@@ -57,11 +58,13 @@ impl JsonPost {
             headers: &self.own,
             public: &self.public,
             bound: &|_, _| {},
-            written: &|| {},
+            signing: Signing::Quiet,
+            flight: None,
         };
         let (mut answer, _) = self.client.send(&self.target, call).await.map_err(|error| match error {
             CallError::Connect { origin, reason } => format!("cannot connect to {origin}: {reason}"),
             CallError::Lost { reason } | CallError::Redirect { reason, .. } => reason,
+            CallError::SignIn(error) => error.message,
             CallError::Silent => "no answer came in time".to_owned(),
         })?;
         let retry_after = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());

@@ -11,7 +11,7 @@ use toolway_wire::sse::{SseDecoder, SsePiece};
 use toolway_wire::{Id, Kind, Scanner, Verdict, era};
 
 use super::body::Message;
-use super::client::{Call, lost, read_bounded};
+use super::client::{Call, Signing, lost, read_bounded};
 use super::conn::Answer;
 use super::failure::{media_type, upstream};
 use super::session::{Handshake, PROTOCOL_VERSION, SESSION_ID, Snapshot};
@@ -72,7 +72,7 @@ impl Shared {
             let (mut answer, at) = self.post(&message, &self.session.snapshot(), &HeaderMap::new()).await?;
             let (body, _) = read_bounded(&mut answer, MAX_ERROR_BODY, ERROR_BODY_TIME).await;
             if !answer.status.is_success() {
-                return Err(self.texts.status(answer.status, &answer.headers, &body, &at));
+                return Err(self.texts.refusal(&answer, &body, &at));
             }
             self.session.initialized();
         }
@@ -97,7 +97,8 @@ impl Shared {
                 snapshot.bind(origin, headers);
                 headers.extend(extra.clone());
             },
-            written: &|| {},
+            signing: Signing::Full,
+            flight: None,
         };
         self.client.send(&self.target, call).await.map_err(|error| self.texts.call(&error, &self.target))
     }
@@ -113,7 +114,7 @@ impl Shared {
         let status = answer.status;
         if !status.is_success() {
             let (body, _) = read_bounded(&mut answer, MAX_ERROR_BODY, ERROR_BODY_TIME).await;
-            return Err(self.texts.status(status, &answer.headers, &body, at));
+            return Err(self.texts.refusal(&answer, &body, at));
         }
         let stream =
             media_type(&answer.headers).is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"));

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderMap;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use toolway_wire::Id;
 
 use super::client::{ACCEPT_ANSWER, ACCEPT_STREAM, Client};
 use super::config::{HttpConfig, plain_headers};
 use super::failure::Texts;
+use super::flight::Flight;
 use super::renew::Renewal;
 use super::session::Session;
 use super::target::Target;
@@ -44,7 +45,7 @@ impl Shared {
     pub(crate) fn new(config: &HttpConfig, events: mpsc::Sender<Inbound>) -> Result<Self, TransportError> {
         let target = Arc::new(config.target()?);
         Ok(Self {
-            client: Client::new(config),
+            client: Client::new(config, &target),
             texts: Texts::new(config),
             public: plain_headers(ACCEPT_ANSWER),
             public_stream: plain_headers(ACCEPT_STREAM),
@@ -87,52 +88,6 @@ impl Shared {
             if flights.get(id).is_some_and(|other| Arc::ptr_eq(other, flight)) {
                 flights.remove(id);
             }
-        }
-    }
-}
-
-/// A request on its way.
-#[derive(Debug, Default)]
-pub(crate) struct Flight {
-    /// Its era ends a request by closing its stream.
-    pub(crate) modern: bool,
-    sent: AtomicBool,
-    cancelled: AtomicBool,
-    changed: Notify,
-}
-
-impl Flight {
-    pub(crate) fn new(modern: bool) -> Self {
-        Self { modern, ..Self::default() }
-    }
-
-    /// It was handed to the socket.
-    pub(crate) fn mark_sent(&self) {
-        if !self.sent.swap(true, Ordering::AcqRel) {
-            self.changed.notify_waiters();
-        }
-    }
-
-    pub(crate) fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Release);
-        self.changed.notify_waiters();
-    }
-
-    pub(crate) async fn sent(&self) {
-        self.until(&self.sent).await;
-    }
-
-    pub(crate) async fn cancelled(&self) {
-        self.until(&self.cancelled).await;
-    }
-
-    async fn until(&self, flag: &AtomicBool) {
-        loop {
-            let changed = self.changed.notified();
-            if flag.load(Ordering::Acquire) {
-                return;
-            }
-            changed.await;
         }
     }
 }

@@ -17,8 +17,9 @@ use crate::http::body::Message;
 use crate::http::client::lost;
 use crate::http::conn::Answer;
 use crate::http::failure::upstream;
+use crate::http::flight::Flight;
 use crate::http::messages::Messages;
-use crate::http::shared::{Flight, Slot};
+use crate::http::shared::Slot;
 use crate::http::stream::EventStream;
 use crate::http::target::Target;
 use crate::limits::{INITIALIZED_WAIT, MAX_HANDSHAKE};
@@ -57,6 +58,8 @@ struct Piece {
     initialize: bool,
     initialized: bool,
     cancels: Option<Id>,
+    /// One request and nothing else.
+    alone: bool,
     slot: Option<Slot>,
 }
 
@@ -68,6 +71,7 @@ impl Piece {
         let single = if let Members::One(envelope) = &queued.message.members { Some(envelope) } else { None };
         let method = single.and_then(Envelope::method).unwrap_or_default();
         Self {
+            alone: single.is_some() && ids.len() == 1,
             initialize: method == "initialize" && !ids.is_empty(),
             initialized: method == "notifications/initialized",
             cancels: single
@@ -268,10 +272,17 @@ impl Session {
         if piece.initialized && piece.message.len() <= MAX_HANDSHAKE as u64 {
             self.initialized = Some(piece.message.clone());
         }
-        let flight = Arc::new(Flight::default());
+        let flight = Arc::new(Flight::new(false, piece.alone));
         let behind = piece.cancels.as_ref().and_then(|id| {
             self.flights.iter().find(|(ids, ..)| ids.contains(id)).map(|(_, flight, _)| Arc::clone(flight))
         });
+        if let (Some(id), Some(held)) = (&piece.cancels, &behind)
+            && held.give_up()
+        {
+            self.messages.pending.retain(|pending| pending != id);
+            self.settle();
+            return Ok(());
+        }
         self.messages.pending.extend(piece.ids.iter().cloned());
         if !piece.ids.is_empty() {
             self.flights.push((piece.ids.clone(), Arc::clone(&flight), piece.slot.take()));
@@ -293,7 +304,12 @@ impl Session {
             {
                 tracing::debug!("a cancellation goes out before its request");
             }
-            let sent = shared.post(&endpoint, &piece.message, &flight).await;
+            let sent = tokio::select! {
+                biased;
+                // Given up while it was held: the server has not heard of it, and nobody waits.
+                () = flight.cancelled() => Ok(()),
+                sent = shared.post(&endpoint, &piece.message, &flight) => sent,
+            };
             (piece.ids, sent)
         });
         Ok(())

@@ -7,12 +7,13 @@ use tokio::sync::mpsc;
 
 use crate::http::HttpConfig;
 use crate::http::body::Message;
-use crate::http::client::{ACCEPT_ANSWER, ACCEPT_STREAM, Call, Client, read_bounded};
+use crate::http::client::{ACCEPT_ANSWER, ACCEPT_STREAM, Call, Client, Signing, read_bounded};
 use crate::http::config::plain_headers;
 use crate::http::conn::Answer;
 use crate::http::failure::Texts;
+use crate::http::flight::Flight;
 use crate::http::listen::is_stream;
-use crate::http::shared::{Flight, Slots};
+use crate::http::shared::Slots;
 use crate::http::target::Target;
 use crate::limits::{ERROR_BODY_TIME, MAX_ERROR_BODY};
 use crate::transport::{Failure, Inbound, TransportError};
@@ -33,9 +34,10 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(config: &HttpConfig, events: mpsc::Sender<Inbound>) -> Result<Self, TransportError> {
+        let target = Arc::new(config.target()?);
         Ok(Self {
-            target: Arc::new(config.target()?),
-            client: Client::new(config),
+            client: Client::new(config, &target),
+            target,
             texts: Texts::new(config),
             own_stream: config.own_headers(ACCEPT_STREAM)?,
             public_stream: plain_headers(ACCEPT_STREAM),
@@ -55,7 +57,8 @@ impl Shared {
             headers: &self.own_stream,
             public: &self.public_stream,
             bound: &|_, _| {},
-            written: &|| {},
+            signing: Signing::Full,
+            flight: None,
         };
         let sent = self.client.send(&self.target, call).await;
         let (mut answer, at) = sent.map_err(|error| self.texts.call(&error, &self.target))?;
@@ -66,7 +69,7 @@ impl Shared {
         Err(if answer.status.is_success() {
             self.texts.not_mcp(answer.status, &answer.headers, &body, &at)
         } else {
-            self.texts.status(answer.status, &answer.headers, &body, &at)
+            self.texts.refusal(&answer, &body, &at)
         })
     }
 
@@ -85,7 +88,8 @@ impl Shared {
             headers: if own { &self.own_post } else { &self.public_post },
             public: &self.public_post,
             bound: &|_, _| {},
-            written: &|| flight.mark_sent(),
+            signing: Signing::Full,
+            flight: Some(flight),
         };
         let sent = self.client.send(endpoint, call).await;
         let (mut answer, at) = sent.map_err(|error| self.texts.call(&error, endpoint))?;
@@ -93,6 +97,6 @@ impl Shared {
         if answer.status.is_success() {
             return Ok(());
         }
-        Err(self.texts.status(answer.status, &answer.headers, &body, &at))
+        Err(self.texts.refusal(&answer, &body, &at))
     }
 }

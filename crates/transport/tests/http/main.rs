@@ -12,5 +12,8 @@ mod modern;
 mod refusals;
 mod server;
 mod sessions;
+mod signer;
+mod signing;
+mod signing_waits;
 mod streams;
 mod tls;

@@ -9,10 +9,10 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Client, Response, redirect};
 use tokio::time::timeout;
+use toolway_auth::is_public;
 use toolway_transport::Roots;
 use url::{Host, Url};
 
-use super::address::is_public;
 use crate::tools::ToolSetup;
 
 /// Bytes of a page that are read.

@@ -25,6 +25,9 @@ use crate::render::quoted;
 use crate::show::{Shelf, Terminal, json, safe};
 use crate::{logs, units};
 
+/// How long a token that is on its way is waited for at the end.
+const SETTLE: Duration = Duration::from_secs(5);
+
 /// A server, and how the command line named it.
 #[derive(Debug)]
 pub(crate) struct Choice<'w> {
@@ -124,7 +127,11 @@ impl Shell {
     pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Refusal::usage(format!("no runtime: {error}")))?;
-        let done = runtime.block_on(work);
+        let done = runtime.block_on(async {
+            let done = work.await;
+            toolway_auth::settle(SETTLE).await;
+            done
+        });
         logs::finish();
         // A thread may still wait for a line of the person: it ends with the process.
         runtime.shutdown_background();

@@ -1,0 +1,343 @@
+//! Owns the signing in to one server within one process: the token in memory, and who may renew it or sign in.
+
+mod login;
+mod renew;
+mod status;
+
+use std::fmt;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use ::http::{HeaderValue, StatusCode};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+pub use login::{Login, Opener};
+pub use status::{SignIn, SignInState, SignedOut};
+
+use crate::challenge::BearerChallenge;
+use crate::error::AuthError;
+use crate::http::Http;
+use crate::named::NamedSecrets;
+use crate::settings::{AuthSettings, Grant, ServerAuth, union};
+use crate::store::{Entry, Store};
+use crate::token::{margin, now};
+
+/// How long a failure to renew holds for those who ask next, and how often a refused token is renewed at most.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How often it is looked whether somebody else has signed in.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What goes on when those who asked for it are gone: a refresh token or a code that was sent is good no more, so what
+/// comes of it is kept in any case. Closed from the beginning, which says that it can be waited for.
+static TASKS: LazyLock<TaskTracker> = LazyLock::new(|| {
+    let tasks = TaskTracker::new();
+    tasks.close();
+    tasks
+});
+
+/// Waits until no token is on its way, and no longer than `most`. To be called on each runtime before it ends.
+pub async fn settle(most: Duration) {
+    if !TASKS.is_empty() && tokio::time::timeout(most, TASKS.wait()).await.is_err() {
+        tracing::warn!("this ends while a token is on its way");
+    }
+}
+
+/// All signing in of a process. Cheap to clone; nothing is read before it is needed.
+#[derive(Debug, Clone)]
+pub struct Auth {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    settings: AuthSettings,
+    store: Arc<Store>,
+    http: Http,
+}
+
+impl Auth {
+    /// With these settings.
+    pub fn new(settings: AuthSettings) -> Self {
+        let store = Arc::new(Store::new(settings.directory.clone(), settings.keyring));
+        let http = Http::new(Arc::clone(&settings.tls), settings.request_timeout);
+        Self { shared: Arc::new(Shared { settings, store, http }) }
+    }
+
+    /// The signing in to one server. One per server and process: those that share it share its token and its renewals.
+    pub fn session(&self, server: ServerAuth) -> Session {
+        let http = match &server.tls {
+            Some(tls) => Http::new(Arc::clone(&tls.0), self.shared.settings.request_timeout),
+            None => self.shared.http.clone(),
+        };
+        Session {
+            inner: Arc::new(Inner {
+                shared: Arc::clone(&self.shared),
+                http,
+                server,
+                state: RwLock::new(State::default()),
+                renewing: tokio::sync::Mutex::new(()),
+            }),
+        }
+    }
+
+    /// The secrets that are kept under names.
+    pub fn named(&self) -> NamedSecrets {
+        NamedSecrets::new(Arc::clone(&self.shared.store))
+    }
+}
+
+/// The signing in to one server.
+#[derive(Clone)]
+pub struct Session {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    http: Http,
+    server: ServerAuth,
+    state: RwLock<State>,
+    /// One renewal at a time.
+    renewing: tokio::sync::Mutex<()>,
+}
+
+/// What is known in this process.
+#[derive(Debug, Default)]
+struct State {
+    live: Live,
+    /// What the server last said of how to be let in.
+    challenge: Option<BearerChallenge>,
+    /// When a token was last renewed because the server refused it.
+    renewed: Option<Instant>,
+    failed: Option<(Instant, AuthError)>,
+}
+
+#[derive(Debug, Default)]
+enum Live {
+    /// The store was not looked at yet.
+    #[default]
+    Unknown,
+    /// There is no token; the store is looked at again when the server refuses.
+    Absent,
+    /// A token.
+    Token(Token),
+}
+
+#[derive(Debug)]
+struct Token {
+    header: HeaderValue,
+    /// Until when it is used without asking; `None`: until it is refused.
+    until: Option<Instant>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("server", &self.inner.server).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// The value of `Authorization`, where a token that is good is in memory: without any I/O.
+    pub fn ready(&self) -> Option<HeaderValue> {
+        self.inner.ready()
+    }
+
+    /// The same, after a look into the store and a renewal where that is needed. `None`: nobody is signed in, as far as is
+    /// known; the server may want nothing.
+    pub async fn authorize(&self) -> Result<Option<HeaderValue>, AuthError> {
+        if let Some(header) = self.inner.ready() {
+            return Ok(Some(header));
+        }
+        if matches!(self.inner.state().live, Live::Absent) {
+            return Ok(None);
+        }
+        self.renew(None).await
+    }
+
+    /// What to do when the server refused a request that was sent with `refused`: whether to send it again, with what
+    /// [`Self::ready`] gives then. `statuses` other than 401 and 403 are no refusals of tokens.
+    pub async fn challenged(
+        &self,
+        status: StatusCode,
+        challenges: &[&str],
+        refused: Option<&HeaderValue>,
+    ) -> Result<bool, AuthError> {
+        let challenge = BearerChallenge::parse(challenges.iter().copied());
+        if status == StatusCode::UNAUTHORIZED {
+            return self.unauthorized(challenge, refused).await;
+        }
+        let insufficient = challenge.filter(BearerChallenge::is_insufficient_scope);
+        match insufficient.filter(|_| status == StatusCode::FORBIDDEN) {
+            Some(challenge) => self.insufficient(challenge, refused).await,
+            None => Ok(false),
+        }
+    }
+
+    async fn unauthorized(
+        &self,
+        challenge: Option<BearerChallenge>,
+        refused: Option<&HeaderValue>,
+    ) -> Result<bool, AuthError> {
+        {
+            let mut state = self.inner.state_mut();
+            state.challenge = challenge.or(state.challenge.take());
+            if matches!(state.live, Live::Absent) {
+                state.live = Live::Unknown;
+            }
+        }
+        if let Some(header) = self.inner.ready()
+            && Some(&header) != refused
+        {
+            return Ok(true);
+        }
+        if refused.is_some() {
+            let mut state = self.inner.state_mut();
+            if state.renewed.is_some_and(|at| at.elapsed() < PAUSE) {
+                // A new token was refused as well: asking for a third would be no use, and a storm.
+                return Ok(false);
+            }
+            state.renewed = Some(Instant::now());
+        }
+        match self.renew(refused.cloned()).await? {
+            Some(_) => Ok(true),
+            None => Err(self.inner.needs_login().await),
+        }
+    }
+
+    async fn insufficient(
+        &self,
+        challenge: BearerChallenge,
+        refused: Option<&HeaderValue>,
+    ) -> Result<bool, AuthError> {
+        let scopes = challenge.scopes.clone();
+        self.inner.state_mut().challenge = Some(challenge);
+        self.step_up(scopes, refused.cloned()).await
+    }
+
+    /// Ends when somebody, in whichever process, has changed what is kept for this server: signed in, most often.
+    pub async fn changed(&self) {
+        let before = self.inner.stamp().await;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            if self.inner.stamp().await != before {
+                let mut state = self.inner.state_mut();
+                if matches!(state.live, Live::Absent) {
+                    state.live = Live::Unknown;
+                }
+                return;
+            }
+        }
+    }
+
+    /// The server's settings.
+    pub fn server(&self) -> &ServerAuth {
+        &self.inner.server
+    }
+}
+
+impl Inner {
+    fn state(&self) -> std::sync::RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state_mut(&self) -> std::sync::RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ready(&self) -> Option<HeaderValue> {
+        match &self.state().live {
+            Live::Token(token) if token.until.is_none_or(|until| Instant::now() < until) => {
+                Some(token.header.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// Uses these tokens from now on. `None` where they are at their end, or are the ones that were refused.
+    fn adopt(&self, entry: &Entry, refused: Option<&HeaderValue>) -> Option<HeaderValue> {
+        let tokens = entry.tokens.as_ref()?;
+        let header = tokens.header()?;
+        if refused == Some(&header) {
+            return None;
+        }
+        let until = match tokens.left(now()) {
+            None => None,
+            Some(left) => {
+                let margin = margin(tokens.expires_in.unwrap_or_default());
+                let left = left.checked_sub(margin).filter(|left| !left.is_zero())?;
+                Some(Instant::now() + left)
+            }
+        };
+        self.hold(header.clone(), until);
+        Some(header)
+    }
+
+    fn hold(&self, header: HeaderValue, until: Option<Instant>) {
+        let mut state = self.state_mut();
+        state.failed = None;
+        state.live = Live::Token(Token { header, until });
+    }
+
+    fn absent(&self) {
+        self.state_mut().live = Live::Absent;
+    }
+
+    /// Scopes that are asked for: those of the configuration, else what the server wants; and what was refused before.
+    fn scopes(&self, wanted: &[String], offered: &[String]) -> Vec<String> {
+        let own = &self.server.scopes;
+        let base = if own.is_empty() { offered } else { own };
+        union(base.iter().chain(wanted))
+    }
+
+    fn client_id(&self) -> Option<&str> {
+        self.server.client.as_ref().map(|client| client.id.as_str())
+    }
+
+    fn asked(&self) -> &str {
+        self.server.resource.as_str()
+    }
+
+    fn is_machine(&self) -> bool {
+        self.server.grant == Grant::ClientCredentials
+    }
+
+    async fn stamp(&self) -> Vec<(std::path::PathBuf, u64, Option<std::time::SystemTime>)> {
+        let asked = self.asked().to_owned();
+        self.shared.with_store(move |store| Ok(store.stamp(&asked))).await.unwrap_or_default()
+    }
+
+    async fn kept(&self) -> Result<Option<Entry>, AuthError> {
+        let (asked, account) = (self.asked().to_owned(), self.server.account.clone());
+        let client = self.client_id().map(str::to_owned);
+        self.shared
+            .with_store(move |store| Ok(store.find(&asked, client.as_deref(), &account)?.into_iter().next()))
+            .await
+    }
+
+    /// Why somebody has to sign in.
+    async fn needs_login(&self) -> AuthError {
+        let kept = self.kept().await;
+        let (ended, wanted) = match kept {
+            Ok(Some(entry)) => (entry.ended, entry.wanted),
+            Ok(None) => (None, Vec::new()),
+            Err(error) => return error,
+        };
+        let reason = ended.unwrap_or_else(|| "nobody is signed in to this server".to_owned());
+        AuthError::NeedsLogin { reason, scopes: wanted }
+    }
+}
+
+impl Shared {
+    /// Files are read and written, and keyrings asked, where nothing else waits for it.
+    async fn with_store<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Store) -> Result<T, AuthError> + Send + 'static,
+    ) -> Result<T, AuthError> {
+        let store = Arc::clone(&self.store);
+        match tokio::task::spawn_blocking(move || act(&store)).await {
+            Ok(done) => done,
+            Err(error) => Err(AuthError::store(self.store.directory(), error)),
+        }
+    }
+}
