@@ -2,7 +2,8 @@
 //! configuration.
 
 use toolway_proxy::gateway::{
-    Alone, Carrier, Client, Negotiated, OpenError, RawLists, RemoteKind, ServerConfig, Shared, Stage, Target,
+    Alone, Carrier, Client, ClientError, Negotiated, OpenError, RawLists, RemoteKind, ServerConfig, Shared,
+    Stage, Target,
 };
 
 use toolway_transport::Payload;
@@ -41,6 +42,16 @@ pub(super) async fn probe(config: &ServerConfig, shared: &Shared, sample: Option
     let mut checks = connected(config, client.negotiated());
     let lists = match client.lists().await {
         Ok(lists) => lists,
+        Err(ClientError::Unanswered(failure)) if failure.needs_auth() => {
+            client.close().await;
+            checks.retain(|check| check.layer != Layer::Authorised);
+            checks.push(Check::fault(
+                Layer::Authorised,
+                format!("tools/list: {}", failure.message),
+                login(failure.hint()),
+            ));
+            return Probed { state: "needs_auth", usable: false, checks, lists: None };
+        }
         Err(error) => {
             let fix = "tell the server's author; other servers are not affected";
             checks.push(Check::fault(Layer::Tools, format!("tools/list failed: {error}"), fix));
@@ -105,6 +116,11 @@ fn connected(config: &ServerConfig, negotiated: &Negotiated) -> Vec<Check> {
     checks
 }
 
+/// What to do where a login is wanted.
+fn login(hint: Option<String>) -> String {
+    hint.unwrap_or_else(|| "give a token in headers.Authorization".to_owned())
+}
+
 /// Whether the transport is the configured one.
 fn carried(kind: RemoteKind, carrier: Carrier) -> Check {
     match (kind, carrier) {
@@ -126,8 +142,7 @@ fn failed(config: &ServerConfig, error: &OpenError) -> Probed {
         checks.push(Check::ok(Layer::Command, program.display().to_string()));
     }
     if detail.needs_auth {
-        let fix = error.hint.clone().unwrap_or_else(|| "give a token in headers.Authorization".to_owned());
-        checks.push(Check::fault(Layer::Authorised, finding(error), fix));
+        checks.push(Check::fault(Layer::Authorised, finding(error), login(error.hint.clone())));
         return Probed { state: "needs_auth", usable: false, checks, lists: None };
     }
     let (layer, fix) = match error.stage {
