@@ -6,7 +6,6 @@ mod signed;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use toolway_auth::{
@@ -83,11 +82,6 @@ impl SignIns {
         let server = server_auth(remote)?;
         let hint = format!("run: toolway login {}", crate::compose::quoted(name, cfg!(windows)));
         Ok(server.map(|server| authorizer(self.session(server), hint, opener)))
-    }
-
-    /// Waits until no token is being refreshed; to be called before the process ends.
-    pub async fn finish(&self) {
-        self.auth.finish(Duration::from_secs(5)).await;
     }
 }
 

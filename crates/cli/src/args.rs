@@ -3,6 +3,7 @@
 
 mod acp;
 mod agent;
+mod auth;
 mod bridge;
 mod chat;
 mod config;
@@ -20,6 +21,9 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub(crate) use acp::AcpArgs;
 pub(crate) use agent::{
     AgentArgs, AgentCommand, KeptArgs, OfferArgs, OneArgs, ResumeArgs, RunArgs, RuntimeArgs, SendArgs,
+};
+pub(crate) use auth::{
+    AuthArgs, AuthCommand, LoginArgs, LogoutArgs, SecretCommand, SignInArgs, StatusArgs, TokenArgs,
 };
 pub(crate) use bridge::BridgeArgs;
 pub(crate) use chat::ChatArgs;
@@ -90,6 +94,12 @@ pub(crate) enum Command {
     Enable(ServerArgs),
     /// Switch a server off.
     Disable(ServerArgs),
+    /// Sign in to a server: opens the browser, and keeps the token for every process of this user.
+    Login(LoginArgs),
+    /// Sign out of a server: its tokens are given up and forgotten.
+    Logout(LogoutArgs),
+    /// Look at sign-ins, print a token, keep secrets that files name.
+    Auth(AuthArgs),
     /// Say why an agent does not have a tool, layer by layer, and what to do.
     Doctor(DoctorArgs),
     /// Look at the configuration files: what they say, what is wrong in them, where they are.

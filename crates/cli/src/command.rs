@@ -23,6 +23,7 @@ mod saved;
 mod serve;
 mod server_name;
 mod shell;
+mod sign_in;
 mod stdio;
 mod tools;
 mod trust;
@@ -30,6 +31,16 @@ mod trust;
 use crate::args::{Cli, Command};
 use crate::compose::UsageError;
 use crate::exit::{Exit, complain};
+
+/// How long a token that is on its way is waited for at the end.
+const SETTLE: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// The work, and then what must not be cut off: a refresh that was begun, whose token would be lost.
+async fn settled<T>(work: impl Future<Output = T>) -> T {
+    let done = work.await;
+    toolway_auth::settle(SETTLE).await;
+    done
+}
 
 /// Runs what was asked for.
 pub(crate) fn run(cli: Cli) -> Exit {
@@ -56,6 +67,9 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Remove(args) => Ok(manage::remove(&args)),
         Command::Enable(args) => Ok(manage::switch(&args, true)),
         Command::Disable(args) => Ok(manage::switch(&args, false)),
+        Command::Login(args) => Ok(sign_in::login(&args)),
+        Command::Logout(args) => Ok(sign_in::logout(&args)),
+        Command::Auth(args) => Ok(sign_in::auth(&args)),
         Command::Doctor(args) => Ok(doctor::run(&args)),
         Command::Config(args) => Ok(config::run(&args)),
         Command::Trust(args) => Ok(trust::run(&args)),

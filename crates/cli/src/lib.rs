@@ -1,7 +1,7 @@
 //! The command line: arguments and environment become running relays, and their end becomes an exit code.
 
 mod args;
-mod browser;
+mod border;
 mod command;
 mod compose;
 mod demo;
@@ -20,6 +20,7 @@ pub use exit::Exit;
 
 /// Runs the program with these arguments, its name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let _known = border::guard();
     let exit = match args::parse(arguments) {
         Ok(args) => command::run(args),
         Err(error) => exit::of_parsing(&error),

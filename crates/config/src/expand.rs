@@ -140,7 +140,7 @@ impl<'a> Resolver<'a> {
     /// Notes a value that must not be seen.
     fn hide(&mut self, value: &str) {
         if value.len() >= SHORTEST_SECRET {
-            self.secrets.push(Secret::new(value));
+            self.secrets.push(Secret::in_use(value));
         }
     }
 

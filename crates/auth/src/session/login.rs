@@ -113,7 +113,7 @@ impl Login {
         };
         let (redirect, scopes) = (self.redirect.clone(), self.scopes.clone());
         let exchange = async move { inner.exchanged(entry, code, verifier, redirect, scopes).await };
-        let task = self.inner.shared.tasks.spawn(exchange);
+        let task = super::TASKS.spawn(exchange);
         task.await.unwrap_or_else(|error| {
             Err(AuthError::Late { reason: format!("the login was cut off: {error}") })
         })

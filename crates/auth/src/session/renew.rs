@@ -21,14 +21,14 @@ impl Session {
     /// A token other than the refused one. It goes on when nobody waits for it any more.
     pub(super) async fn renew(&self, refused: Header) -> Result<Header, AuthError> {
         let inner = Arc::clone(&self.inner);
-        let task = self.inner.shared.tasks.spawn(async move { inner.renewed(refused).await });
+        let task = super::TASKS.spawn(async move { inner.renewed(refused).await });
         joined(task.await)
     }
 
     /// A token that reaches as far as these scopes and those that were granted.
     pub(super) async fn step_up(&self, scopes: Vec<String>, refused: Header) -> Result<bool, AuthError> {
         let inner = Arc::clone(&self.inner);
-        let task = self.inner.shared.tasks.spawn(async move { inner.stepped_up(scopes, refused).await });
+        let task = super::TASKS.spawn(async move { inner.stepped_up(scopes, refused).await });
         joined(task.await)
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn run(args: StdioArgs) -> Result<Exit, UsageError> {
         Child::spawn(&config).map_err(|error| error.to_string())
     });
     let ending = match started {
-        Ok(child) => run_stdio(&relay, child, (input, output), signals, logs::forward),
+        Ok(child) => run_stdio(&relay, child, (input, output), signals, logs::forward_stderr),
         Err(reason) => unstarted(&relay, &reason, &variables.not_passed, (input, output), signals),
     };
     super::sum_up(&relay);

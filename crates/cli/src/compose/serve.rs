@@ -207,7 +207,7 @@ fn token(what: &str, text: &str) -> Result<Secret, UsageError> {
     if !fits {
         return Err(UsageError::new(what, "a token has at least 16 visible ASCII characters and no blanks"));
     }
-    Ok(Secret::new(text))
+    Ok(Secret::in_use(text))
 }
 
 /// The token in a file, which is made when it is not there.
@@ -245,7 +245,7 @@ fn new_token() -> Result<Secret, UsageError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
         .map_err(|error| UsageError::new("token", format!("the system has no randomness: {error}")))?;
-    Ok(Secret::new(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
+    Ok(Secret::in_use(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
 }
 
 #[cfg(test)]

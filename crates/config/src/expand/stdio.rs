@@ -120,7 +120,7 @@ fn takes_secret(flag: &str) -> bool {
 }
 
 fn known_shape(text: &str) -> bool {
-    matches!(toolway_secret::Redactor::known().redact(text), std::borrow::Cow::Owned(_))
+    matches!(toolway_secret::Redactor::shapes().redact(text), std::borrow::Cow::Owned(_))
 }
 
 /// The variables of `envFile`, and those of `env` above them.

@@ -162,7 +162,7 @@ impl Definition {
             filter: ToolFilter::default(),
             protocol: meaning(&PROTOCOLS, &whole.protocol)?,
             max_response_chars: None,
-            secrets: self.secrets.iter().map(Secret::new).collect(),
+            secrets: self.secrets.iter().map(Secret::in_use).collect(),
             roots: whole.roots.clone(),
         })
     }

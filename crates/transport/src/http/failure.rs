@@ -4,7 +4,7 @@
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
-use toolway_secret::Secret;
+use toolway_secret::{Redactor, Secret};
 use toolway_wire::UPSTREAM_ERROR;
 
 use super::challenge::{challenges, parameter, wants_scope};
@@ -19,7 +19,8 @@ use crate::transport::Failure;
 /// What must not be shown, and what the user has set already.
 #[derive(Debug)]
 pub(crate) struct Texts {
-    pub(crate) secrets: Vec<Secret>,
+    /// Known to every redactor as long as they are held here.
+    pub(crate) _known: Vec<Secret>,
     pub(crate) has_authorization: bool,
     pub(crate) timeout: std::time::Duration,
     pub(crate) sse_read_timeout: std::time::Duration,
@@ -36,7 +37,7 @@ pub(crate) fn upstream(message: impl Into<String>) -> Failure {
 impl Texts {
     pub(crate) fn new(config: &HttpConfig) -> Self {
         Self {
-            secrets: config.secret_texts(),
+            _known: config.secret_texts(),
             has_authorization: config.has_authorization(),
             timeout: config.timeout,
             sse_read_timeout: config.sse_read_timeout,
@@ -47,12 +48,8 @@ impl Texts {
 
     /// `text` on one line, without secrets and control characters, and not longer than a snippet.
     pub(crate) fn safe(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in &self.secrets {
-            if text.contains(secret.expose()) {
-                text = text.replace(secret.expose(), "[redacted]");
-            }
-        }
+        // What the signer signs with is known to it alone where it is no secret of a store.
+        let mut text = Redactor::known().redact(text).into_owned();
         if let Some(signer) = &self.signer {
             signer.redact(&mut text);
         }
@@ -291,7 +288,7 @@ mod tests {
 
     fn texts(secrets: &[&str]) -> Texts {
         Texts {
-            secrets: secrets.iter().map(|text| Secret::new(*text)).collect(),
+            _known: secrets.iter().map(|text| Secret::in_use(*text)).collect(),
             has_authorization: false,
             timeout: Duration::from_mins(2),
             sse_read_timeout: Duration::from_millis(1500),

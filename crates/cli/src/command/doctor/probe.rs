@@ -6,7 +6,7 @@ use toolway_proxy::gateway::{
     Stage, Target,
 };
 
-use toolway_transport::Payload;
+use toolway_transport::{Payload, Signer};
 
 use super::causes;
 use super::report::{Check, Layer};
@@ -112,7 +112,8 @@ fn connected(config: &ServerConfig, negotiated: &Negotiated) -> Vec<Check> {
     let who = negotiated.server_name().unwrap_or_else(|| "a server without a name".to_owned());
     let version = negotiated.server_version().map_or_else(String::new, |version| format!(" {version}"));
     checks.push(Check::ok(Layer::Generation, format!("{who}{version} speaks {}", negotiated.version)));
-    checks.push(Check::ok(Layer::Authorised, "no login was asked for"));
+    let signed = config.target.signer().is_some_and(Signer::has_signed);
+    checks.push(Check::ok(Layer::Authorised, if signed { "signed in" } else { "no login was asked for" }));
     checks
 }
 
