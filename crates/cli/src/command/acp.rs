@@ -45,8 +45,7 @@ pub(super) fn run(args: AcpArgs) -> Result<Exit, UsageError> {
     let options = EditorOptions { agent, models: offer_model, unasked };
     let signals = signals()?;
     let runtime = runtime()?;
-    let exit = runtime.block_on(serve(options, signals));
-    runtime.block_on(toolway_auth::settle());
+    let exit = runtime.block_on(super::settled(serve(options, signals)));
     logs::finish();
     // A thread may still wait for the editor's input: it ends with the process.
     runtime.shutdown_background();

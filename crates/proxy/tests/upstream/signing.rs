@@ -233,7 +233,7 @@ async fn an_account_that_may_do_nothing_is_told_from_none() -> Result<()> {
     let error =
         Connection::open(&signed(&web, &Tokens::new(Some("t1")))?, &shared()).await.expect_err("connected");
     assert!(error.detail.needs_auth);
-    let hint = "the server lets this account do nothing (HTTP 403); for another one, run: toolway login fake";
+    let hint = "the server refuses whoever asks so (HTTP 403); to sign in with an account that may, run: toolway login fake";
     assert_eq!(error.hint.as_deref(), Some(hint));
     Ok(())
 }

@@ -57,6 +57,11 @@ impl Signer {
         self.authorizer.hint()
     }
 
+    /// Some request was signed.
+    pub fn has_signed(&self) -> bool {
+        !self.memory().used.is_empty()
+    }
+
     /// Requests wait for a token at this moment, or for what becomes of a refusal.
     pub fn is_waiting(&self) -> bool {
         self.turns.waiting.load(Ordering::Acquire) > 0

@@ -66,8 +66,7 @@ fn send(
     let how = How { json, stream, quiet, force, terminal };
     let signals = signals()?;
     let runtime = runtime()?;
-    let exit = runtime.block_on(drive(known, options, prompt, &how, signals));
-    runtime.block_on(toolway_auth::settle());
+    let exit = runtime.block_on(super::super::settled(drive(known, options, prompt, &how, signals)));
     // A thread may still wait for input: it ends with the process.
     runtime.shutdown_background();
     logs::finish();

@@ -22,7 +22,7 @@ pub(super) struct Target {
     pub(super) name: String,
     pub(super) server: ServerAuth,
     pub(super) sign_ins: SignIns,
-    pub(super) own: Environment,
+    pub(super) machine: Machine,
 }
 
 /// Reads the environment, starts logging, and finds the server.
@@ -52,7 +52,7 @@ pub(super) fn target(args: &SignInArgs) -> Result<Target, Refusal> {
     if let Some(account) = &args.account {
         server.account.clone_from(account);
     }
-    Ok(Target { name, server, sign_ins, own })
+    Ok(Target { name, server, sign_ins, machine })
 }
 
 fn by_address(text: &str) -> Result<(String, ServerAuth), Refusal> {

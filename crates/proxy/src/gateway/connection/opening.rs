@@ -258,10 +258,12 @@ impl<'a> Opening<'a> {
             );
         }
         match self.config.target.signer() {
-            Some(signer) => format!(
-                "the server lets this account do nothing (HTTP {status}); for another one, {}",
-                signer.hint()
-            ),
+            Some(signer) => {
+                format!(
+                    "the server refuses whoever asks so (HTTP {status}); to sign in with an account that may, {}",
+                    signer.hint()
+                )
+            }
             None => format!(
                 "the server wants a login: give it a token, as the header Authorization in headers (HTTP {status})"
             ),
