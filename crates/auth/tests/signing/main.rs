@@ -4,3 +4,5 @@
 
 mod desk;
 mod logins;
+mod many;
+mod processes;
