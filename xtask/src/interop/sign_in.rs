@@ -33,7 +33,7 @@ pub(super) fn run(stage: &Stage, name: &str) -> Result<()> {
     if problems.is_empty() {
         return Ok(());
     }
-    bail!("{}\n{came:#}", problems.join("\n"))
+    bail!("{}\n{}", problems.join("\n"), came["journal"])
 }
 
 /// What the user does, as a file for the driver.
