@@ -5,6 +5,7 @@ pub(crate) mod agent;
 pub(crate) mod bridge;
 mod common;
 mod expand;
+mod given;
 mod oauth;
 mod places;
 mod profile;
@@ -13,7 +14,8 @@ pub(crate) mod servers;
 mod value;
 
 pub(crate) use common::{common, log_level, output_dir, saved_command, session_name};
-pub(crate) use expand::expand;
+pub(crate) use expand::{Expanded, expand};
+pub(crate) use given::{address_seen, arguments, header, pair_seen, seen, variable};
 pub(crate) use oauth::{client_secret, oauth};
 pub(crate) use places::{cache_dir, runtime_dir, state_dir};
 pub(crate) use profile::default_profile;
