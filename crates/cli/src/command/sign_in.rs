@@ -5,7 +5,7 @@ mod named;
 mod status;
 mod target;
 
-use std::io::{IsTerminal as _, Write as _, stderr, stdout};
+use std::io::{IsTerminal as _, Write as _, stdout};
 use std::time::Duration;
 
 use serde_json::json;
@@ -92,10 +92,9 @@ fn sign_out(args: &LogoutArgs) -> Result<Exit, Refusal> {
     let Target { name, server, sign_ins, .. } = target(&args.target)?;
     let session = sign_ins.session(server);
     let out = Shell::block_on(async { session.revoke().await.map_err(|error| refused(&name, &error)) })?;
-    let mut err = stderr().lock();
     for reason in &out.not_told {
-        let line = format!("warning: {reason}: its token may be good until it ends by itself\n");
-        err.write_all(safe(&line).as_bytes()).ok();
+        let line = format!("warning: {reason}: its token may be good until it ends by itself");
+        crate::border::say(format_args!("{}", safe(&line)));
     }
     let line = match out.forgotten {
         0 => format!("Nobody was signed in to {name}.\n"),

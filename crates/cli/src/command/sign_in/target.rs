@@ -1,7 +1,5 @@
 //! Owns which server is meant by the words of a person, and as which client.
 
-use std::io::Write as _;
-
 use toolway_agent::{Machine, SignIns, server_auth};
 use toolway_auth::{ServerAuth, StaticClient};
 use toolway_config::{ExpandedTarget, Standing};
@@ -76,7 +74,7 @@ fn by_name(args: &SignInArgs, own: &Environment, machine: &Machine) -> Result<Se
     let Some(entry) = entry else { return Err(Refusal::usage(format!("no server is called {name:?}"))) };
     let expanded = entry.expand(machine.environment()).map_err(|problems| {
         for problem in &problems {
-            writeln!(std::io::stderr().lock(), "error: {}", safe(&problem.to_string())).ok();
+            crate::border::say(format_args!("error: {}", safe(&problem.to_string())));
         }
         Refusal::usage(format!("server {name:?} cannot be used"))
     })?;
