@@ -185,7 +185,7 @@ pub(crate) struct OAuthArgs {
     #[arg(long)]
     pub(crate) oauth: bool,
     /// A client that is registered with the authorization server; its secret, if it has one, is in the variable
-    /// TOOLWAY_CLIENT_SECRET or in a file.
+    /// `TOOLWAY_CLIENT_SECRET` or in a file.
     #[arg(long, value_name = "ID")]
     pub(crate) client_id: Option<String>,
     /// The file that the client's secret is in.
