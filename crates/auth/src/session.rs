@@ -25,6 +25,8 @@ use crate::token::{margin, now};
 
 /// How long a failure to renew holds for those who ask next, and how often a refused token is renewed at most.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long a token that is on its way is waited for at the end.
+const SETTLE: Duration = Duration::from_secs(5);
 /// How often it is looked whether somebody else has signed in.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -36,9 +38,9 @@ static TASKS: LazyLock<TaskTracker> = LazyLock::new(|| {
     tasks
 });
 
-/// Waits until no token is on its way, and no longer than `most`. To be called on each runtime before it ends.
-pub async fn settle(most: Duration) {
-    if !TASKS.is_empty() && tokio::time::timeout(most, TASKS.wait()).await.is_err() {
+/// Waits until no token is on its way, and no longer than 5 s. To be called on each runtime before it ends.
+pub async fn settle() {
+    if !TASKS.is_empty() && tokio::time::timeout(SETTLE, TASKS.wait()).await.is_err() {
         tracing::warn!("this ends while a token is on its way");
     }
 }

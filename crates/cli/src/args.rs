@@ -148,7 +148,8 @@ pub(crate) struct StdioArgs {
     /// Working directory of the server.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,
-    /// A variable for the server, on top of a safe base set; `${NAME}` is replaced by our own variable.
+    /// A variable for the server, on top of a safe base set. In the value `${NAME}` is a variable of ours, `${file:PATH}`
+    /// a file, `${keyring:NAME}` a secret of the keyring.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
     /// Give the server our whole environment.
@@ -166,7 +167,8 @@ pub(crate) struct RemoteArgs {
     /// The server's address.
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// A header for every request; `${NAME}` in the value is replaced by our own variable.
+    /// A header for every request. In the value `${NAME}` is a variable of ours, `${file:PATH}` a file, `${keyring:NAME}`
+    /// a secret of the keyring.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) header: Vec<String>,
     /// For connecting, for response headers, and for silence inside a JSON body [default: 120].

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
 
 use toolway_secret::{Redactor, Secret, secret_name};
 
@@ -12,15 +13,18 @@ const SHORTEST: usize = 8;
 /// Names that end so tell where a secret is, and are none.
 const PLACES: [&str; 7] = ["_FILE", "_PATH", "_DIR", "_SOCK", "_URL", "_HOST", "_ID"];
 
+/// What is known until the process ends.
+static KEPT: Mutex<Vec<Secret>> = Mutex::new(Vec::new());
+
 /// Makes the secrets among our own variables known for the life of the process, since a child may inherit them, and has
 /// crashes tell nothing of them.
-pub(crate) fn guard() -> Vec<Secret> {
+pub(crate) fn guard() {
     let own = std::env::vars_os().filter_map(|(name, value)| {
         let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
         let is_place = PLACES.iter().any(|end| name.ends_with(end)) || value.starts_with('/');
         (secret_name(&name) && !is_place && value.len() >= SHORTEST).then(|| Secret::in_use(value))
     });
-    let known = own.collect();
+    own.for_each(keep);
     std::panic::set_hook(Box::new(|crash| {
         let thread = std::thread::current();
         let trace = std::backtrace::Backtrace::capture();
@@ -30,7 +34,11 @@ pub(crate) fn guard() -> Vec<Secret> {
         };
         say(format_args!("thread '{}' {crash}{trace}", thread.name().unwrap_or("?")));
     }));
-    known
+}
+
+/// Lets a secret be known until the process ends.
+pub(crate) fn keep(secret: Secret) {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(secret);
 }
 
 /// A line on stderr, without secrets; whoever reads it may be gone.

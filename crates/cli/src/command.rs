@@ -32,16 +32,6 @@ use crate::args::{Cli, Command};
 use crate::compose::UsageError;
 use crate::exit::{Exit, complain};
 
-/// How long a token that is on its way is waited for at the end.
-const SETTLE: std::time::Duration = std::time::Duration::from_secs(5);
-
-/// The work, and then what must not be cut off: a refresh that was begun, whose token would be lost.
-async fn settled<T>(work: impl Future<Output = T>) -> T {
-    let done = work.await;
-    toolway_auth::settle(SETTLE).await;
-    done
-}
-
 /// Runs what was asked for.
 pub(crate) fn run(cli: Cli) -> Exit {
     let result = match cli.command {

@@ -2,6 +2,7 @@
 
 mod args;
 mod border;
+mod browser;
 mod command;
 mod compose;
 mod demo;
@@ -20,7 +21,7 @@ pub use exit::Exit;
 
 /// Runs the program with these arguments, its name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let _known = border::guard();
+    border::guard();
     let exit = match args::parse(arguments) {
         Ok(args) => command::run(args),
         Err(error) => exit::of_parsing(&error),

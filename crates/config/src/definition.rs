@@ -112,9 +112,18 @@ impl Definition {
 
     /// Whether a value is what a command prints.
     pub(crate) fn runs_commands(&self) -> bool {
+        self.has(|piece| matches!(piece, Piece::Command(_)))
+    }
+
+    /// Whether a value is a secret of the user's keyring.
+    pub(crate) fn reads_keyring(&self) -> bool {
+        self.has(|piece| matches!(piece, Piece::Keyring(_)))
+    }
+
+    fn has(&self, what: fn(&Piece) -> bool) -> bool {
         self.texts().into_iter().any(|(field, text)| {
             let pieces = template::parse(text.raw(), self.dialect, field);
-            pieces.is_ok_and(|pieces| pieces.iter().any(|piece| matches!(piece, Piece::Command(_))))
+            pieces.is_ok_and(|pieces| pieces.iter().any(what))
         })
     }
 }

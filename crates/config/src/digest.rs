@@ -131,6 +131,7 @@ fn meaning(text: &Text, dialect: Dialect, field: Field) -> Value {
         Piece::Input(id) => json!({"input": id}),
         Piece::Command(line) => json!({"command": line}),
         Piece::File(path) => json!({"file": path}),
+        Piece::Keyring(name) => json!({"keyring": name}),
     });
     json!([home, pieces.collect::<Vec<_>>()])
 }

@@ -44,7 +44,7 @@ pub use definition::{
 pub use dialect::{Dialect, Field, Syntax};
 pub use edit::{Audience, Change, Edited, Written, edit, edit_file};
 pub use entry::{Entry, FileReport, FileStatus, Place, Standing};
-pub use environment::{Environment, Platform};
+pub use environment::{Environment, KeyringReader, Platform};
 pub use error::ConfigError;
 pub use expanded::{Expanded, ExpandedAuth, ExpandedRemote, ExpandedStdio, ExpandedTarget};
 pub use load::{LoadOptions, Loader, Resolved, TrustMode, load};

@@ -3,4 +3,4 @@
 mod shown;
 
 pub(crate) use shown::{shown_fields, variables};
-pub(crate) use toolway_secret::{secret_name, secret_value};
+pub(crate) use toolway_secret::{secret_in_argument, secret_name, secret_value};

@@ -67,6 +67,25 @@ pub fn secret_value(value: &str) -> bool {
     value.split(|c: char| !c.is_ascii_alphanumeric() && !"_-+=".contains(c)).any(mixed)
 }
 
+/// Whether an argument is a flag whose value is a secret: `--token`, and not `--token-file`.
+pub fn secret_flag(flag: &str) -> bool {
+    let name = flag.to_ascii_lowercase();
+    flag.starts_with('-')
+        && secret_name(flag)
+        && !["file", "path", "dir"].iter().any(|end| name.ends_with(end))
+}
+
+/// The secret in an argument of a command line, where one can be told: `--token=X`, `--token X` in one argument or in
+/// two, or a known shape.
+pub fn secret_in_argument<'a>(before: Option<&str>, argument: &'a str) -> Option<&'a str> {
+    let inside = argument.split_once('=').or_else(|| argument.split_once(' '));
+    let inside = inside.filter(|(flag, _)| secret_flag(flag)).map(|(_, secret)| secret.trim());
+    let behind = before.is_some_and(secret_flag) && !argument.starts_with('-');
+    let shaped = || matches!(Redactor::shapes().redact(argument), std::borrow::Cow::Owned(_));
+    let whole = behind || (inside.is_none() && shaped());
+    inside.or(whole.then_some(argument)).filter(|secret| !secret.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,6 @@ mod redact;
 mod secret;
 mod shapes;
 
-pub use judge::{secret_name, secret_value};
+pub use judge::{secret_flag, secret_in_argument, secret_name, secret_value};
 pub use redact::{PatternError, REDACTED, RedactingLines, RedactingReader, RedactingWriter, Redactor};
 pub use secret::Secret;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use toolway_auth::Opener;
-use toolway_config::{Environment, Platform};
+use toolway_config::{Environment, KeyringReader, Platform};
 use toolway_transport::supervisor;
 
 use crate::error::AgentError;
@@ -58,6 +58,13 @@ impl Machine {
     #[must_use]
     pub fn with_managed_dirs(mut self, dirs: Vec<PathBuf>) -> Self {
         Arc::make_mut(&mut self.environment).managed_dirs = dirs;
+        self
+    }
+
+    /// The same with the user's keyring, where `${keyring:NAME}` in definitions comes from.
+    #[must_use]
+    pub fn with_keyring(mut self, keyring: KeyringReader) -> Self {
+        Arc::make_mut(&mut self.environment).keyring = Some(keyring);
         self
     }
 

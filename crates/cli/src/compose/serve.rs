@@ -16,7 +16,7 @@ use toolway_secret::Secret;
 use tracing::level_filters::LevelFilter;
 
 use super::value::Environment;
-use super::{UsageError, cache_dir, common};
+use super::{UsageError, cache_dir, common, seen};
 use crate::args::{CommonArgs, GatewayArgs, HttpArgs};
 use crate::units;
 
@@ -167,6 +167,9 @@ pub(crate) fn listening(args: HttpArgs, own: &Environment) -> Result<Option<List
             "no token is asked for (--no-auth)".to_owned()
         }
         (_, Some(value), _) => {
+            if value.from == "--token" {
+                seen("--token", "--token-file FILE, or the variable TOOLWAY_TOKEN");
+            }
             http.token = Some(token(&value.from, &value.text)?);
             "the token is the configured one".to_owned()
         }
