@@ -32,13 +32,6 @@ use crate::args::{Cli, Command};
 use crate::compose::UsageError;
 use crate::exit::{Exit, complain};
 
-/// The work, and then what must not be cut off: a refresh that was begun, whose token would be lost.
-async fn settled<T>(work: impl Future<Output = T>) -> T {
-    let done = work.await;
-    toolway_auth::settle().await;
-    done
-}
-
 /// Runs what was asked for.
 pub(crate) fn run(cli: Cli) -> Exit {
     let result = match cli.command {

@@ -21,7 +21,7 @@ pub(super) fn run(args: BridgeArgs) -> Result<Exit, UsageError> {
     let system = |error: std::io::Error| UsageError::new("system", error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
     let mut signals = signals()?;
-    let ending: Result<HostEnding, UsageError> = runtime.block_on(super::settled(async {
+    let ending: Result<HostEnding, UsageError> = runtime.block_on(async {
         let input = AsyncInput::stdin().map_err(system)?;
         let output = AsyncOutput::stdout().map_err(system)?;
         let signal = async move {
@@ -42,7 +42,8 @@ pub(super) fn run(args: BridgeArgs) -> Result<Exit, UsageError> {
             Some(Ok(ending)) => Ok(ending),
             _ => Err(UsageError::new("system", "the bridge broke off".to_owned())),
         }
-    }));
+    });
+    runtime.block_on(toolway_auth::settle());
     logs::finish();
     // A thread may still wait for the host's input: it ends with the process.
     runtime.shutdown_background();

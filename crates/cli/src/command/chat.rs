@@ -109,7 +109,8 @@ pub(super) fn run(args: ChatArgs) -> Result<Exit, UsageError> {
     logs::start(agent_log(args.runtime.log.clone(), &own)?);
     let terminal = Terminal::now(|name| Some(own.get(name)?.to_str()?.to_owned()));
     let runtime = runtime()?;
-    let exit = runtime.block_on(super::settled(talk(args, &own, terminal)));
+    let exit = runtime.block_on(talk(args, &own, terminal));
+    runtime.block_on(toolway_auth::settle());
     // A thread may still wait for input: it ends with the process.
     runtime.shutdown_background();
     logs::finish();

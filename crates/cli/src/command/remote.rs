@@ -6,7 +6,6 @@ use tokio::sync::mpsc;
 use toolway_proxy::{Ending, Outside, Relay, run_remote};
 use toolway_transport::{AsyncInput, AsyncOutput, HttpConfig, HttpTransport, SseTransport, wait_for_hang_up};
 
-use super::sign_in::Person;
 use crate::args::RemoteArgs;
 use crate::compose::{Environment, UsageError, address_seen, common, header, oauth};
 use crate::exit::Exit;
@@ -40,9 +39,8 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
     {
         config.sse_read_timeout = value.parse(units::duration)?;
     }
-    config.authorizer = oauth(&args.oauth, &config, &own, |name, machine| {
-        Arc::new(Person::with_browser(name, machine, args.oauth.no_browser))
-    })?;
+    let oauth = oauth(&args.oauth, &config, &own)?;
+    config.authorizer = oauth;
     logs::start(common.log);
     let server = config.url.host_str().unwrap_or("server").to_owned();
     let relay = Arc::new(Relay::new(common.relay(server)));
@@ -51,10 +49,10 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
     let outside = outside(super::stream(std::io::stdin())?)?;
     relay.purge();
-    let ending: Result<Ending, UsageError> = runtime.block_on(super::settled(async {
+    let ending: Result<Ending, UsageError> = runtime.block_on(async {
         let input = AsyncInput::stdin().map_err(system)?;
         let output = AsyncOutput::stdout().map_err(system)?;
-        Ok(match kind {
+        let ending = match kind {
             Kind::Sse => {
                 let transport = SseTransport::new(&config).map_err(unusable)?;
                 run_remote(&relay, transport, input, output, outside).await
@@ -63,8 +61,10 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
                 let transport = HttpTransport::new(&config).map_err(unusable)?;
                 run_remote(&relay, transport, input, output, outside).await
             }
-        })
-    }));
+        };
+        toolway_auth::settle().await;
+        Ok(ending)
+    });
     super::sum_up(&relay);
     logs::finish();
     // A thread may still wait for the client's input: it ends with the process.

@@ -50,13 +50,14 @@ pub(super) fn run(args: ServeArgs) -> Result<Exit, UsageError> {
         .build()
         .map_err(|error| UsageError::new("system", error.to_string()))?;
     tidy(&serving.guard);
-    let served = runtime.block_on(super::settled(async {
+    let served = runtime.block_on(async {
         let gateway = Gateway { serving, sources, own };
         match listening {
             None => gateway.over_stdio(servers, loader).await,
             Some(listening) => gateway.over_http(servers, loader, listening).await,
         }
-    }));
+    });
+    runtime.block_on(toolway_auth::settle());
     logs::finish();
     // A thread may still wait for the client's input: it ends with the process.
     runtime.shutdown_background();

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use toolway_agent::{Machine, authorizer};
-use toolway_auth::{Opener, Redirect, ServerAuth, StaticClient};
+use toolway_agent::authorizer;
+use toolway_auth::{Redirect, ServerAuth, StaticClient};
 use toolway_secret::Secret;
 use toolway_transport::{HttpConfig, Signer};
 
@@ -11,18 +11,17 @@ use super::servers::own_machine;
 use super::value::Value;
 use super::{Environment, UsageError};
 use crate::args::OAuthArgs;
+use crate::browser::Browser;
 use crate::render::quoted;
 
 /// The variable that holds a client's secret.
 const CLIENT_SECRET: &str = "TOOLWAY_CLIENT_SECRET";
 
-/// The signing of requests that the arguments ask for; `None`: they do not. `person` is shown the address of a login, and
-/// gets the server's name.
+/// The signing in that the arguments ask for; `None`: they do not.
 pub(crate) fn oauth(
     args: &OAuthArgs,
     http: &HttpConfig,
     own: &Environment,
-    person: impl FnOnce(&str, &Machine) -> Arc<dyn Opener>,
 ) -> Result<Option<Signer>, UsageError> {
     let wanted = args.oauth || own.option(None, "oauth", None)?.is_some_and(|value| value.text != "0");
     if !wanted {
@@ -43,24 +42,26 @@ pub(crate) fn oauth(
             .with_hint("leave one of them out"));
     }
     let machine = own_machine(own)?;
-    let Some(sign_ins) = machine.sign_ins() else {
-        return Err(UsageError::new("--oauth", "there is no home directory in which tokens could be kept"));
-    };
+    let sign_ins = machine.sign_ins().cloned();
+    let sign_ins = sign_ins.ok_or_else(|| {
+        UsageError::new("--oauth", "there is no home directory in which tokens could be kept")
+    })?;
     let server = server(args, http, own)?;
+    let name = http.url.host_str().unwrap_or("the server");
+    let opener = Arc::new(Browser::new(name, !args.no_browser, own));
     let hint = hint(&server);
-    let person = person(http.url.host_str().unwrap_or("the server"), &machine);
-    Ok(Some(Signer::new(authorizer(sign_ins.session(server), hint, Some(person)))))
+    Ok(Some(Signer::new(authorizer(sign_ins.session(server), hint, Some(opener)))))
 }
 
-/// What to do after a login that went wrong.
+/// What to do after a login that went wrong: the next request begins another one.
 fn hint(server: &ServerAuth) -> String {
     let again = "send the request again: the address to open stands on stderr";
     // A query may hold a secret.
     if server.resource.query().is_some() {
         return again.to_owned();
     }
-    let client =
-        server.client.as_ref().map(|client| format!(" --client-id {}", quoted(&client.id, cfg!(windows))));
+    let client = server.client.as_ref();
+    let client = client.map(|client| format!(" --client-id {}", quoted(&client.id, cfg!(windows))));
     let url = quoted(server.resource.as_str(), cfg!(windows));
     format!("run: toolway login {url}{}; or {again}", client.unwrap_or_default())
 }
@@ -117,7 +118,7 @@ pub(crate) fn client_secret(file: Option<&Value>, own: &Environment) -> Result<O
     if text.is_empty() {
         return Err(UsageError::new("--client-secret-file", "the file is empty"));
     }
-    Ok(Some(Secret::in_use(text)))
+    Ok(Some(Secret::new(text).made_known()))
 }
 
 #[cfg(test)]
@@ -127,17 +128,11 @@ mod tests {
     fn made(args: &OAuthArgs, own: &[(&str, &str)]) -> Result<Option<ServerAuth>, UsageError> {
         let own = Environment::of(own);
         let http = HttpConfig::new("https://h.example/mcp").unwrap();
-        Ok(oauth(args, &http, &own, nobody)?.map(|_| server(args, &http, &own).unwrap()))
+        Ok(oauth(args, &http, &own)?.map(|_| server(args, &http, &own).unwrap()))
     }
 
-    struct Nobody;
-
-    impl Opener for Nobody {
-        fn show(&self, _: &url::Url) {}
-    }
-
-    fn nobody(_: &str, _: &Machine) -> Arc<dyn Opener> {
-        Arc::new(Nobody)
+    fn wanted() -> OAuthArgs {
+        OAuthArgs { oauth: true, ..OAuthArgs::default() }
     }
 
     #[test]
@@ -152,10 +147,6 @@ mod tests {
         );
         assert!(hint_of("https://h.example/mcp", Some("c")).contains("/mcp --client-id c; or "));
         assert!(hint_of("https://h.example/mcp?key=1", None).starts_with("send the request again"));
-    }
-
-    fn wanted() -> OAuthArgs {
-        OAuthArgs { oauth: true, ..OAuthArgs::default() }
     }
 
     #[test]
@@ -204,7 +195,7 @@ mod tests {
         }
         let mut http = HttpConfig::new("https://h.example/mcp").unwrap();
         http.headers.push(("Authorization".to_owned(), Secret::new("Bearer x")));
-        let error = oauth(&wanted(), &http, &Environment::of(&[home]), nobody).unwrap_err();
+        let error = oauth(&wanted(), &http, &Environment::of(&[home])).unwrap_err();
         assert!(error.to_string().contains("there is a header Authorization"), "{error}");
     }
 }

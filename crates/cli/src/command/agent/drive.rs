@@ -66,7 +66,8 @@ fn send(
     let how = How { json, stream, quiet, force, terminal };
     let signals = signals()?;
     let runtime = runtime()?;
-    let exit = runtime.block_on(super::super::settled(drive(known, options, prompt, &how, signals)));
+    let exit = runtime.block_on(drive(known, options, prompt, &how, signals));
+    runtime.block_on(toolway_auth::settle());
     // A thread may still wait for input: it ends with the process.
     runtime.shutdown_background();
     logs::finish();

@@ -124,7 +124,11 @@ impl Shell {
     pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Refusal::usage(format!("no runtime: {error}")))?;
-        let done = runtime.block_on(super::super::settled(work));
+        let done = runtime.block_on(async {
+            let done = work.await;
+            toolway_auth::settle().await;
+            done
+        });
         logs::finish();
         // A thread may still wait for a line of the person: it ends with the process.
         runtime.shutdown_background();

@@ -1,5 +1,7 @@
 //! Owns which server is meant by the words of a person, and as which client.
 
+use std::io::Write as _;
+
 use toolway_agent::{Machine, SignIns, server_auth};
 use toolway_auth::{ServerAuth, StaticClient};
 use toolway_config::{ExpandedTarget, Standing};
@@ -20,7 +22,7 @@ pub(super) struct Target {
     pub(super) name: String,
     pub(super) server: ServerAuth,
     pub(super) sign_ins: SignIns,
-    pub(super) machine: Machine,
+    pub(super) own: Environment,
 }
 
 /// Reads the environment, starts logging, and finds the server.
@@ -50,7 +52,7 @@ pub(super) fn target(args: &SignInArgs) -> Result<Target, Refusal> {
     if let Some(account) = &args.account {
         server.account.clone_from(account);
     }
-    Ok(Target { name, server, sign_ins, machine })
+    Ok(Target { name, server, sign_ins, own })
 }
 
 fn by_address(text: &str) -> Result<(String, ServerAuth), Refusal> {
@@ -74,7 +76,7 @@ fn by_name(args: &SignInArgs, own: &Environment, machine: &Machine) -> Result<Se
     let Some(entry) = entry else { return Err(Refusal::usage(format!("no server is called {name:?}"))) };
     let expanded = entry.expand(machine.environment()).map_err(|problems| {
         for problem in &problems {
-            crate::border::say(format_args!("error: {}", safe(&problem.to_string())));
+            writeln!(std::io::stderr().lock(), "error: {}", safe(&problem.to_string())).ok();
         }
         Refusal::usage(format!("server {name:?} cannot be used"))
     })?;
