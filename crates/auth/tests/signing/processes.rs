@@ -57,7 +57,7 @@ async fn another_process() -> Result<()> {
             }
         }
     }
-    auth.finish(SOON).await;
+    toolway_auth::settle().await;
     say("done", "");
     Ok(())
 }
