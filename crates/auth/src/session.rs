@@ -26,8 +26,11 @@ use crate::settings::{AuthSettings, Grant, ServerAuth, union};
 use crate::store::{Entry, Store};
 use crate::token::{margin, now_ms};
 
-/// How long a failure to renew holds for those who ask next, and how often a refused token is renewed at most.
+/// How long a failure to renew holds for those who ask next.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How often in [`SPAN`] refused tokens are renewed: a server that refuses every token gets no storm.
+const MOST_REFUSALS: usize = 5;
+const SPAN: Duration = Duration::from_secs(10);
 /// How often it is looked whether somebody else has signed in.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -101,9 +104,11 @@ struct State {
     live: Live,
     /// What the server last said of how to be let in.
     challenge: Option<BearerChallenge>,
-    /// The token that was last given to this process, and when.
-    granted: Option<(Instant, HeaderValue)>,
+    /// When tokens were renewed because the server refused the ones before.
+    refusals: Vec<Instant>,
     failed: Option<(Instant, AuthError)>,
+    /// Scopes that were asked for without anybody, and that the issuer does not know.
+    vain: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -186,13 +191,9 @@ impl Session {
         {
             return Ok(true);
         }
-        // A token that was given a moment ago was refused as well: asking for a third would be no use, and a storm.
-        let fresh = |(at, header): &(Instant, HeaderValue)| Some(header) == refused && at.elapsed() < PAUSE;
-        if self.inner.state().granted.as_ref().is_some_and(fresh) {
-            return Ok(false);
-        }
         match self.renew(refused.cloned()).await? {
-            Some(_) => Ok(true),
+            // The same, where new ones were refused again and again.
+            Some(header) => Ok(Some(&header) != refused),
             None => Err(self.inner.needs_login().await),
         }
     }

@@ -20,7 +20,7 @@ use crate::http::Http;
 use crate::loopback::Loopback;
 use crate::settings::{Redirect, union};
 use crate::store::{ClientRecord, Endpoints, Entry, Origin, Over, Written};
-use crate::token::Tokens;
+use crate::token::{Tokens, now_ms};
 
 /// How a login reaches the person. The command line and programs that embed this implement it; [`Session::login`] calls it.
 pub trait Opener: Send + Sync {
@@ -253,8 +253,9 @@ impl Inner {
             token: &entry.endpoints.token,
             resource: &entry.resource,
         };
+        let asked_at = now_ms();
         let reply = granting.exchange(&code, verifier, &redirect).await?;
-        entry.tokens = Some(Tokens::of(&reply, &scopes, None));
+        entry.tokens = Some(Tokens::of(&reply, asked_at, &scopes, None));
         if let Written::Kept(kept) = self.shared.keep(prepared, entry.clone(), Over::Anything, &lock).await? {
             entry = *kept;
         }

@@ -8,7 +8,7 @@ use http::HeaderValue;
 use tokio::time::Instant;
 
 use super::machine::not_accepted;
-use super::{Inner, Live, PAUSE, Session};
+use super::{Inner, Live, MOST_REFUSALS, PAUSE, SPAN, Session};
 use crate::error::AuthError;
 use crate::grant::{Granting, is_spent, is_unknown_client};
 use crate::settings::union;
@@ -88,6 +88,9 @@ impl Inner {
     }
 
     async fn found_or_refreshed(&self, refused: Option<&HeaderValue>) -> Result<Header, AuthError> {
+        if self.is_machine() {
+            self.machine_client()?;
+        }
         for _ in 0..ATTEMPTS {
             let kept = match self.kept().await {
                 // What is not kept for others can be had all the same.
@@ -96,6 +99,9 @@ impl Inner {
             };
             if let Some(header) = kept.as_ref().and_then(|entry| self.adopt(entry, refused)) {
                 return Ok(Some(header));
+            }
+            if refused.is_some() && self.is_refused_too_often() {
+                return Ok(refused.cloned());
             }
             if self.is_machine() {
                 let wanted = kept.as_ref().map(|entry| entry.wanted.clone()).unwrap_or_default();
@@ -117,6 +123,16 @@ impl Inner {
         }
         let reason = "the sign-in is changed again and again by a program that does not ask for its lock";
         Err(AuthError::Late { reason: reason.to_owned() })
+    }
+
+    fn is_refused_too_often(&self) -> bool {
+        let mut state = self.state_mut();
+        state.refusals.retain(|at| at.elapsed() < SPAN);
+        let often = state.refusals.len() >= MOST_REFUSALS;
+        if !often {
+            state.refusals.push(Instant::now());
+        }
+        often
     }
 
     /// A token that cannot be renewed is used until it is refused: the clock may be wrong.
@@ -165,10 +181,11 @@ impl Inner {
             token: &entry.endpoints.token,
             resource: &entry.resource,
         };
+        let asked_at = now_ms();
         let reply = granting.refresh(&refresh).await;
         let failure = match reply {
             Ok(reply) => {
-                renewed_by(&mut entry, &reply, &tokens);
+                renewed_by(&mut entry, &reply, asked_at, &tokens);
                 None
             }
             Err(error) => match ended_by(&mut entry, &error) {
@@ -205,7 +222,6 @@ impl Inner {
             let end = end.map(|life| Instant::now() + life);
             self.hold(header.clone(), end, end);
         }
-        self.state_mut().granted = Some((Instant::now(), header.clone()));
         Ok(header)
     }
 
@@ -252,7 +268,9 @@ impl Inner {
         }
         let granted = entry.tokens.as_ref().map(|tokens| tokens.scopes.clone()).unwrap_or_default();
         // It has what the server says it lacks, or it was asked for and not given: asking again would be no use.
-        let asked = |scope: &String| self.is_machine() && entry.wanted.contains(scope);
+        let vain = self.state().vain.clone();
+        let asked =
+            |scope: &String| self.is_machine() && (entry.wanted.contains(scope) || vain.contains(scope));
         if scopes.iter().all(|scope| granted.contains(scope) || asked(scope)) {
             return Ok(false);
         }
@@ -294,8 +312,8 @@ impl Inner {
     }
 }
 
-fn renewed_by(entry: &mut Entry, reply: &TokenReply, before: &Tokens) {
-    entry.tokens = Some(Tokens::of(reply, &before.scopes, before.refresh.as_ref()));
+fn renewed_by(entry: &mut Entry, reply: &TokenReply, asked_at_ms: u64, before: &Tokens) {
+    entry.tokens = Some(Tokens::of(reply, asked_at_ms, &before.scopes, before.refresh.as_ref()));
     entry.ended = None;
 }
 

@@ -122,6 +122,16 @@ impl Desk {
         text
     }
 
+    /// Waits until the issuer holds a token request, while the requests of this process go on.
+    pub(crate) async fn held(&self) -> Result<()> {
+        soon(async {
+            while self.issuer.all_held().is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await
+    }
+
     /// The files of the store that hold sign-ins.
     pub(crate) fn sealed(&self) -> Result<Vec<PathBuf>> {
         let mut files = Vec::new();
@@ -268,28 +278,33 @@ impl Called {
     }
 }
 
-/// Calls a tool as a transport does: with a token where there is one, and again when it was refused, a few times at most.
+/// Calls a tool as a transport does: with a token where there is one, and again when it was refused, once for each kind
+/// of refusal.
 pub(crate) async fn call(session: &Session, tool: &str) -> Result<Called> {
-    let mut header = match session.authorize().await {
-        Ok(header) => header,
-        Err(error) => return Ok(Called::Failed(error)),
-    };
-    for _ in 0..3 {
+    let mut refusals = Vec::new();
+    loop {
+        let header = match session.authorize().await {
+            Ok(header) => header,
+            Err(error) => return Ok(Called::Failed(error)),
+        };
         let reply = sent(session, tool, header.clone()).await?;
         if reply.status == 200 {
             let body = reply.json()?;
             let text = body.pointer("/result/content/0/text").and_then(serde_json::Value::as_str);
             return Ok(Called::Good(text.unwrap_or_default().to_owned()));
         }
+        if refusals.contains(&reply.status) {
+            return Ok(Called::Status(reply.status));
+        }
+        refusals.push(reply.status);
         let challenges: Vec<&str> = reply.headers_named("www-authenticate");
         let status = StatusCode::from_u16(reply.status)?;
         match session.challenged(status, &challenges, header.as_ref()).await {
-            Ok(true) => header = session.ready(),
+            Ok(true) => {}
             Ok(false) => return Ok(Called::Status(reply.status)),
             Err(error) => return Ok(Called::Failed(error)),
         }
     }
-    anyhow::bail!("it was sent again and again")
 }
 
 pub(crate) async fn sent(

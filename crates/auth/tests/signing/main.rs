@@ -2,7 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
+mod answers;
+mod clients;
+mod crowds;
+mod damaged;
 mod desk;
+mod ending;
+mod lies;
 mod logins;
+mod machine;
 mod many;
 mod processes;
+mod renewing;
+mod stepping;
