@@ -107,6 +107,8 @@ struct State {
     /// When tokens were renewed because the server refused the ones before.
     refusals: Vec<Instant>,
     failed: Option<(Instant, AuthError)>,
+    /// A token that the server refused, and that cannot be renewed.
+    dead: Option<HeaderValue>,
     /// Scopes that were asked for without anybody, and that the issuer does not know.
     vain: Vec<String>,
 }
@@ -251,7 +253,7 @@ impl Inner {
     fn adopt(&self, entry: &Entry, refused: Option<&HeaderValue>) -> Option<HeaderValue> {
         let tokens = entry.tokens.as_ref()?;
         let header = tokens.header()?;
-        if refused == Some(&header) {
+        if refused == Some(&header) || self.state().dead.as_ref() == Some(&header) {
             return None;
         }
         let (until, end) = match tokens.left(now_ms()) {

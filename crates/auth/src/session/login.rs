@@ -255,7 +255,11 @@ impl Inner {
         };
         let asked_at = now_ms();
         let reply = granting.exchange(&code, verifier, &redirect).await?;
-        entry.tokens = Some(Tokens::of(&reply, asked_at, &scopes, None));
+        let tokens = Tokens::of(&reply, asked_at, &scopes, None);
+        if tokens.header().is_none() {
+            return Err(AuthError::answer("its token cannot be sent in a header"));
+        }
+        entry.tokens = Some(tokens);
         if let Written::Kept(kept) = self.shared.keep(prepared, entry.clone(), Over::Anything, &lock).await? {
             entry = *kept;
         }

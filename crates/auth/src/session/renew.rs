@@ -137,12 +137,17 @@ impl Inner {
 
     /// A token that cannot be renewed is used until it is refused: the clock may be wrong.
     fn used_to_the_end(&self, entry: &Entry, refused: Option<&HeaderValue>) -> Result<Header, AuthError> {
-        match entry.tokens.as_ref().and_then(Tokens::header) {
-            Some(header) if refused != Some(&header) => {
+        let header = entry.tokens.as_ref().and_then(Tokens::header);
+        if header.as_ref() == refused {
+            self.state_mut().dead.clone_from(&header);
+        }
+        let dead = self.state().dead.clone();
+        match header.filter(|header| Some(header) != dead.as_ref()) {
+            Some(header) => {
                 self.hold(header.clone(), None, None);
                 Ok(Some(header))
             }
-            _ => Err(AuthError::needs_login(
+            None => Err(AuthError::needs_login(
                 "the sign-in has ended, and its server gave nothing to renew it with",
             )),
         }

@@ -15,7 +15,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use toolway_auth::{Auth, AuthError, AuthSettings, KeyringUse, Opener, ServerAuth, Session, TlsSource};
-use toolway_testkit::oauth::{Ask, Browser, Issuer, IssuerOptions};
+use toolway_testkit::oauth::{Ask, Browser, Issuer, IssuerOptions, Site};
 use url::Url;
 
 /// Everything that this process logs, at every level.
@@ -120,6 +120,11 @@ impl Desk {
         said.push(format!("{error:?}"));
         said.push(text.clone());
         text
+    }
+
+    /// No request came to the third origin.
+    pub(crate) fn nothing_went_elsewhere(&self) -> bool {
+        self.issuer.journal().exchanges.iter().all(|exchange| exchange.site != Site::Elsewhere)
     }
 
     /// Waits until the issuer holds a token request, while the requests of this process go on.

@@ -20,7 +20,7 @@ async fn refused(faults: Vec<FaultRule>, whys: &[&str]) -> Result<()> {
     }
     let journal = desk.issuer.journal();
     ensure!(person.count() == 0 && journal.authorizations() == 0, "{text}: somebody was sent there");
-    ensure!(journal.at(Endpoint::Token).is_empty() && journal.at(Endpoint::Elsewhere).is_empty(), "{text}");
+    ensure!(journal.at(Endpoint::Token).is_empty() && desk.nothing_went_elsewhere(), "{text}");
     ensure!(journal.at(Endpoint::Registration).is_empty(), "{text}: it registered");
     ensure!(!text.contains("hunter2"), "{text}");
     desk.clean()
