@@ -185,7 +185,8 @@ proptest! {
         entry.ended = ended;
         let written = entry.written();
         let read = Entry::read(&written).unwrap();
-        prop_assert_eq!(read.written().as_slice(), written.as_slice());
+        let again = read.written();
+        prop_assert_eq!(again.as_slice(), written.as_slice());
         prop_assert_eq!(read.id(), entry.id());
     }
 
