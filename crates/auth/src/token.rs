@@ -178,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    fn life(expires_in: Value) -> Option<u64> {
+    fn life(expires_in: &Value) -> Option<u64> {
         let reply = json!({"access_token": "a", "token_type": "bearer", "expires_in": expires_in});
         let reply: TokenReply = serde_json::from_value(reply).unwrap();
         reply.life().map(|life| life.as_secs())
@@ -186,16 +186,16 @@ mod tests {
 
     #[test]
     fn lives_are_read_whatever_they_are_written_as() {
-        assert_eq!(life(json!(3600)), Some(3600));
-        assert_eq!(life(json!("3600")), Some(3600));
-        assert_eq!(life(json!(3599.9)), Some(3599));
+        assert_eq!(life(&json!(3600)), Some(3600));
+        assert_eq!(life(&json!("3600")), Some(3600));
+        assert_eq!(life(&json!(3599.9)), Some(3599));
         for unknown in
             [json!(null), json!(0), json!(-5), json!("soon"), json!(true), json!("-1"), json!("NaN")]
         {
-            assert_eq!(life(unknown.clone()), None, "{unknown}");
+            assert_eq!(life(&unknown), None, "{unknown}");
         }
         for long in [json!(1e300), json!(u64::MAX), json!("99999999999999999999999")] {
-            assert_eq!(life(long.clone()), Some(LONGEST.as_secs()), "{long}");
+            assert_eq!(life(&long), Some(LONGEST.as_secs()), "{long}");
         }
     }
 

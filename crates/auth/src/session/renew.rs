@@ -38,13 +38,11 @@ impl Session {
     /// The same, and no longer than half the time for which the token of now is still good: that one is used then.
     pub(super) async fn renew_in_time(&self) -> Result<Header, AuthError> {
         let Some((header, left)) = self.inner.spare() else { return self.renew(None).await };
-        match tokio::time::timeout(left / 2, self.renew(None)).await {
-            Ok(done) => done,
-            Err(_) => {
-                self.inner.lend(&header);
-                Ok(Some(header))
-            }
+        if let Ok(done) = tokio::time::timeout(left / 2, self.renew(None)).await {
+            return done;
         }
+        self.inner.lend(&header);
+        Ok(Some(header))
     }
 
     /// A token that reaches as far as these scopes and those that were granted.
@@ -193,13 +191,13 @@ impl Inner {
                 renewed_by(&mut entry, &reply, asked_at, &tokens);
                 None
             }
-            Err(error) => match ended_by(&mut entry, &error) {
-                Some(ended) => Some(ended),
-                None => {
+            Err(error) => {
+                let Some(ended) = ended_by(&mut entry, &error) else {
                     let error = if is_unknown_client(&error) { not_accepted(&entry, &error) } else { error };
                     return self.still_good(&entry, refused).ok_or(error).map(Some).map(Attempt::Done);
-                }
-            },
+                };
+                Some(ended)
+            }
         };
         let written = match (self.shared.keep(prepared, entry.clone(), over, &lock).await, &failure) {
             (Ok(written), _) => written,

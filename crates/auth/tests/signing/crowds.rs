@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolway_testkit::SOON;
 use toolway_testkit::oauth::{Approval, Browser, Grant, IssuerOptions, Stage, Which};
 
-use crate::desk::{Called, Desk, Person, call, soon};
+use crate::desk::{Called, Desk, Person, call, called, calling, soon};
 use crate::processes::Other;
 
 fn count(said: &[(String, String)], wanted: &str) -> usize {
@@ -92,12 +92,12 @@ async fn a_newer_sign_in_is_never_lost_to_the_end_of_an_older_one() -> Result<()
     ensure!(desk.issuer.revoke_family("RT1"));
     desk.issuer.hold(Stage::BeforeProcessing, Which::Next);
     let late = desk.again(|_| {}).session(desk.server()?);
-    let waiting = tokio::spawn(async move { call(&late, "whoami").await });
+    let waiting = calling(&late);
     desk.held().await?;
     // While that is tried, it brings the newer one.
     std::fs::write(&file, &newer)?;
     desk.issuer.open_gates();
-    ensure!(soon(waiting).await??? == Called::Good("AT2 mcp".to_owned()), "{}", desk.issuer.journal().told());
+    ensure!(called(waiting).await? == Called::Good("AT2 mcp".to_owned()), "{}", desk.issuer.journal().told());
     ensure!(std::fs::read(&file)? == newer, "what is newer was changed");
     // Nobody but that one has noticed anything, and the newer one is renewed as ever.
     desk.issuer.expire_access_tokens();

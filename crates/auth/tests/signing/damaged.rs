@@ -32,7 +32,7 @@ async fn what_cannot_be_read_is_said_and_keeps_nobody_from_signing_in() -> Resul
         |bytes| bytes.truncate(bytes.len() / 2),
         Vec::clear,
         |bytes| bytes.fill(b'x'),
-        |bytes| bytes.extend_from_slice(&[0xff; 2 << 20]),
+        |bytes| bytes.resize(2 << 20, b'x'),
         |bytes| {
             // A letter of what is sealed.
             let place = bytes.len() - 20;

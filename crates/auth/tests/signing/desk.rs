@@ -14,6 +14,7 @@ use http::{HeaderValue, StatusCode};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use toolway_auth::{Auth, AuthError, AuthSettings, KeyringUse, Opener, ServerAuth, Session, TlsSource};
 use toolway_testkit::oauth::{Ask, Browser, Issuer, IssuerOptions, Site};
 use url::Url;
@@ -312,6 +313,18 @@ pub(crate) async fn call(session: &Session, tool: &str) -> Result<Called> {
     }
 }
 
+/// The same, begun and not waited for.
+pub(crate) fn calling(session: &Session) -> JoinSet<Result<Called>> {
+    let (mut calls, session) = (JoinSet::new(), session.clone());
+    calls.spawn(async move { call(&session, "whoami").await });
+    calls
+}
+
+/// What became of it.
+pub(crate) async fn called(mut calls: JoinSet<Result<Called>>) -> Result<Called> {
+    soon(calls.join_next()).await?.context("nothing was begun")??
+}
+
 pub(crate) async fn sent(
     session: &Session,
     tool: &str,
@@ -328,5 +341,5 @@ pub(crate) async fn sent(
 
 /// Waits as long as a test may, on a machine that is busy.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> Result<T> {
-    tokio::time::timeout(Duration::from_mins(1), what).await.context("it does not happen")
+    tokio::time::timeout(Duration::from_mins(1), Box::pin(what)).await.context("it does not happen")
 }

@@ -204,8 +204,8 @@ impl Drop for Other {
 pub(crate) fn holder(directory: &Path) -> Result<u32> {
     for file in std::fs::read_dir(directory)? {
         let path = file?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.ends_with(".lock") && name != "key.lock" {
+        let lock = path.extension().is_some_and(|extension| extension == "lock");
+        if lock && path.file_stem().is_some_and(|stem| stem != "key") {
             let text = std::fs::read_to_string(&path)?;
             return text.strip_prefix("process ").and_then(|id| id.parse().ok()).context(text);
         }

@@ -10,7 +10,7 @@ use toolway_testkit::oauth::{
     Endpoint, ExpiresIn, Fault, FaultRule, Grant, IssuerOptions, Outcome, Stage, Which,
 };
 
-use crate::desk::{Called, Desk, Person, call, soon};
+use crate::desk::{Called, Desk, Person, call, called, calling};
 
 fn good(token: &str) -> Called {
     Called::Good(format!("{token} mcp"))
@@ -71,13 +71,9 @@ async fn a_refresh_that_nobody_waits_for_any_more_is_finished_and_kept() -> Resu
         let session = desk.signed_in().await?;
         desk.issuer.expire_access_tokens();
         desk.issuer.hold(stage, Which::Next);
-        let asking = tokio::spawn({
-            let session = session.clone();
-            async move { call(&session, "whoami").await }
-        });
+        let asking = calling(&session);
         desk.held().await?;
-        asking.abort();
-        asking.await.unwrap_err();
+        drop(asking);
         desk.issuer.open_gates();
         desk.auth.finish(SOON).await;
         ensure!(
@@ -102,10 +98,7 @@ async fn a_refresh_that_hangs_holds_up_nothing_but_its_server() -> Result<()> {
     let auth = slow.again(|_| {});
     let third = auth.session(other.server()?);
     third.login(&[], false, &Person::default()).await?;
-    let waiting = tokio::spawn({
-        let session = auth.session(slow.server()?);
-        async move { call(&session, "whoami").await }
-    });
+    let mut waiting = calling(&auth.session(slow.server()?));
     slow.held().await?;
     for _ in 0..20 {
         ensure!(matches!(call(&third, "whoami").await?, Called::Good(_)));
@@ -115,9 +108,9 @@ async fn a_refresh_that_hangs_holds_up_nothing_but_its_server() -> Result<()> {
         matches!(call(&third, "whoami").await?, Called::Good(_)),
         "its own refresh is not held up either"
     );
-    ensure!(matches!(call(&goes, "whoami").await?, Called::Good(_)) && !waiting.is_finished());
+    ensure!(matches!(call(&goes, "whoami").await?, Called::Good(_)) && waiting.try_join_next().is_none());
     slow.issuer.open_gates();
-    ensure!(soon(waiting).await??? == good("AT2") && call(&hangs, "whoami").await? == good("AT2"));
+    ensure!(called(waiting).await? == good("AT2") && call(&hangs, "whoami").await? == good("AT2"));
     slow.clean()?;
     other.clean()
 }
