@@ -195,7 +195,7 @@ impl Redactor {
                 .chain(shapes::sources())
                 .map(|source| format!("(?:{source})"))
                 .collect();
-            Regex::new(&sources.join("|")).ok()
+            shapes::on_a_deep_stack(|| Regex::new(&sources.join("|")).ok())
         });
         let whole = match all {
             Some(all) => all.find_at(text, from)?.range(),
