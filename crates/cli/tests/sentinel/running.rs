@@ -17,9 +17,10 @@ fn the_gateway_with_its_audit_log_traces_and_daemon() -> Result<()> {
     let mut place = Place::new("gateway")?;
     let literal = place.secret(Sentinel::awkward("a literal in env"));
     let header = place.secret(Sentinel::header("a literal in a header"));
-    let otel = place.variable("UNUSED", Sentinel::plain("a header of the collector"));
     let body = place.all_as_body();
     let spill = place.spill();
+    // No server is sent this one.
+    let otel = place.secret(Sentinel::plain("a header of the collector"));
     let one = place.stdio(
         "one",
         &format!("on start\n{spill}on tools/call/say -> text fine\non tools/call/die\n{spill}    exit 7\n"),
