@@ -177,6 +177,31 @@ pub(crate) struct RemoteArgs {
     /// For silence on an event stream that a request waits for [default: 300].
     #[arg(long, value_name = "SECONDS")]
     pub(crate) sse_read_timeout: Option<String>,
+    #[command(flatten)]
+    pub(crate) oauth: OAuthArgs,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct OAuthArgs {
+    /// Sign in to the server with OAuth when it asks for that: once, in the browser, for all processes of this user.
+    #[arg(long)]
+    pub(crate) oauth: bool,
+    /// A client that is registered with the authorization server; its secret, if it has one, is in the variable
+    /// `TOOLWAY_CLIENT_SECRET` or in a file.
+    #[arg(long, value_name = "ID")]
+    pub(crate) client_id: Option<String>,
+    /// The file that the client's secret is in.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client_secret_file: Option<String>,
+    /// A scope to ask for, or several with spaces between them [default: those that the server names].
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Vec<String>,
+    /// The port of the redirect to this machine, where the authorization server knows it [default: a free one].
+    #[arg(long, value_name = "PORT")]
+    pub(crate) redirect_port: Option<String>,
+    /// Print the address of the login only, and open no browser.
+    #[arg(long)]
+    pub(crate) no_browser: bool,
 }
 
 #[derive(Debug, Default, Args)]

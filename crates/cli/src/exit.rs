@@ -52,6 +52,7 @@ impl From<Ending> for Exit {
             Ending::ClientClosed => Self::Done,
             Ending::UpstreamEnded => Self::Ended,
             Ending::NotStarted => Self::NotStarted,
+            Ending::NotSignedIn => Self::NotSignedIn,
             Ending::Signal(signal) => Self::Signal(u8::try_from(signal).unwrap_or(0)),
         }
     }

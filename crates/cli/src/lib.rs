@@ -2,6 +2,7 @@
 
 mod args;
 mod border;
+mod browser;
 mod command;
 mod compose;
 mod demo;

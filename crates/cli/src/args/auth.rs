@@ -1,7 +1,5 @@
 //! Owns the arguments of the commands about signing in: login, logout, auth.
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand};
 
 use super::SourceArgs;
@@ -20,7 +18,7 @@ pub(crate) struct SignInArgs {
     pub(crate) client_id: Option<String>,
     /// A file that holds the client's secret.
     #[arg(long, value_name = "FILE", requires = "client_id")]
-    pub(crate) client_secret_file: Option<PathBuf>,
+    pub(crate) client_secret_file: Option<String>,
     #[command(flatten)]
     pub(crate) sources: SourceArgs,
     /// Show our own log; twice: all of it.

@@ -8,6 +8,7 @@ mod entries;
 mod offers;
 mod probe;
 mod report;
+mod sign_ins;
 mod text;
 
 use std::io::Write as _;

@@ -7,7 +7,7 @@ use toolway_proxy::{Ending, Outside, Relay, run_remote};
 use toolway_transport::{AsyncInput, AsyncOutput, HttpConfig, HttpTransport, SseTransport, wait_for_hang_up};
 
 use crate::args::RemoteArgs;
-use crate::compose::{Environment, UsageError, address_seen, common, header};
+use crate::compose::{Environment, UsageError, address_seen, common, header, oauth};
 use crate::exit::Exit;
 use crate::{logs, units};
 
@@ -39,6 +39,8 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
     {
         config.sse_read_timeout = value.parse(units::duration)?;
     }
+    let oauth = oauth(&args.oauth, &config, &own)?;
+    config.authorizer = oauth;
     logs::start(common.log);
     let server = config.url.host_str().unwrap_or("server").to_owned();
     let relay = Arc::new(Relay::new(common.relay(server)));
@@ -50,7 +52,7 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
     let ending: Result<Ending, UsageError> = runtime.block_on(async {
         let input = AsyncInput::stdin().map_err(system)?;
         let output = AsyncOutput::stdout().map_err(system)?;
-        Ok(match kind {
+        let ending = match kind {
             Kind::Sse => {
                 let transport = SseTransport::new(&config).map_err(unusable)?;
                 run_remote(&relay, transport, input, output, outside).await
@@ -59,7 +61,9 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
                 let transport = HttpTransport::new(&config).map_err(unusable)?;
                 run_remote(&relay, transport, input, output, outside).await
             }
-        })
+        };
+        toolway_auth::settle().await;
+        Ok(ending)
     });
     super::sum_up(&relay);
     logs::finish();

@@ -5,7 +5,7 @@ mod named;
 mod status;
 mod target;
 
-use std::io::{IsTerminal as _, Write as _, stdout};
+use std::io::{IsTerminal as _, Write as _, stderr, stdout};
 use std::time::Duration;
 
 use serde_json::json;
@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::render::Output;
 use crate::show::{Terminal, json, safe};
 
-pub(super) use browser::Person;
+use browser::Person;
 use target::{Target, target};
 
 /// The version of what `--json` prints; members are added, never changed.
@@ -43,7 +43,7 @@ pub(super) fn auth(args: &AuthArgs) -> Exit {
 }
 
 fn sign_in(args: &LoginArgs) -> Result<Exit, Refusal> {
-    let Target { name, mut server, sign_ins, machine, .. } = target(&args.target)?;
+    let Target { name, mut server, sign_ins, own } = target(&args.target)?;
     if let Some(redirect) = &args.redirect_uri {
         server.redirect = Redirect::parse(redirect).map_err(|error| refused(&name, &error))?;
     }
@@ -60,7 +60,7 @@ fn sign_in(args: &LoginArgs) -> Result<Exit, Refusal> {
     let elsewhere = matches!(server.redirect, Redirect::Elsewhere(_));
     let session = sign_ins.session(server);
     let interrupts = Interrupts::watch()?;
-    let person = Person::at_terminal(&name, &machine, args.no_browser || elsewhere)?;
+    let person = Person::at_terminal(&name, &own, args.no_browser || elsewhere)?;
     let signed = Shell::block_on(async {
         tokio::select! {
             biased;
@@ -68,7 +68,7 @@ fn sign_in(args: &LoginArgs) -> Result<Exit, Refusal> {
             signed = session.login(&args.scope, true, &person) => signed.map_err(|error| refused(&name, &error)),
         }
     })?;
-    let terminal = Terminal::now(|name| machine.var(name).map(str::to_owned));
+    let terminal = Terminal::now(|name| Some(own.get(name)?.to_str()?.to_owned()));
     if args.json {
         let told = json!({ "schema": SCHEMA, "server": name, "signIn": status::described(&signed) });
         stdout().lock().write_all(json(&told, terminal.out).as_bytes())?;
@@ -80,7 +80,7 @@ fn sign_in(args: &LoginArgs) -> Result<Exit, Refusal> {
 }
 
 /// At whom, for what and how long.
-fn summary(signed: &SignIn) -> String {
+pub(super) fn summary(signed: &SignIn) -> String {
     let scopes =
         if signed.scopes.is_empty() { String::new() } else { format!(", for {}", signed.scopes.join(" ")) };
     let account = if signed.account.is_empty() { String::new() } else { format!(" as {}", signed.account) };
@@ -92,9 +92,10 @@ fn sign_out(args: &LogoutArgs) -> Result<Exit, Refusal> {
     let Target { name, server, sign_ins, .. } = target(&args.target)?;
     let session = sign_ins.session(server);
     let out = Shell::block_on(async { session.revoke().await.map_err(|error| refused(&name, &error)) })?;
+    let mut err = stderr().lock();
     for reason in &out.not_told {
-        let line = format!("warning: {reason}: its token may be good until it ends by itself");
-        crate::border::say(format_args!("{}", safe(&line)));
+        let line = format!("warning: {reason}: its token may be good until it ends by itself\n");
+        err.write_all(safe(&line).as_bytes()).ok();
     }
     let line = match out.forgotten {
         0 => format!("Nobody was signed in to {name}.\n"),

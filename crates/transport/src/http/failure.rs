@@ -171,7 +171,7 @@ impl Texts {
             message.push_str(if self.has_authorization {
                 ". The configured Authorization header was not accepted: pass a valid token with --header Authorization=\"Bearer TOKEN\""
             } else {
-                ". To log in, pass a token with --header Authorization=\"Bearer TOKEN\""
+                ". To log in, pass --oauth, or a token with --header Authorization=\"Bearer TOKEN\""
             });
         }
         Failure { code: UPSTREAM_ERROR, message, data: Some(Value::Object(data).to_string()) }
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(
             failure.message,
             "HTTP 403 Forbidden from https://h.example/mcp: insufficient_scope: need repo \
-             (WWW-Authenticate: Bearer scope=\"repo\"). To log in, pass a token with --header Authorization=\"Bearer TOKEN\""
+             (WWW-Authenticate: Bearer scope=\"repo\"). To log in, pass --oauth, or a token with --header Authorization=\"Bearer TOKEN\""
         );
         let data: Value = serde_json::from_str(failure.data.as_deref().unwrap()).unwrap();
         assert_eq!((&data["status"], &data["error"]), (&403.into(), &"insufficient_scope".into()));

@@ -25,9 +25,6 @@ use crate::render::quoted;
 use crate::show::{Shelf, Terminal, json, safe};
 use crate::{logs, units};
 
-/// How long a token that is on its way is waited for at the end.
-const SETTLE: Duration = Duration::from_secs(5);
-
 /// A server, and how the command line named it.
 #[derive(Debug)]
 pub(crate) struct Choice<'w> {
@@ -129,7 +126,7 @@ impl Shell {
         let runtime = runtime.map_err(|error| Refusal::usage(format!("no runtime: {error}")))?;
         let done = runtime.block_on(async {
             let done = work.await;
-            toolway_auth::settle(SETTLE).await;
+            toolway_auth::settle().await;
             done
         });
         logs::finish();

@@ -1,16 +1,15 @@
-//! Owns how a login reaches the person: a browser that is opened, an address that is printed, an answer that is pasted.
+//! Owns how a login reaches the person at a terminal: the browser, the address, the answer that is pasted.
 
-use std::ffi::OsString;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
-use std::process::{Command, Stdio};
 
 use tokio::sync::{Mutex, mpsc};
-use toolway_agent::Machine;
 use toolway_auth::Opener;
 use toolway_transport::BoxFuture;
 use url::Url;
 
 use super::super::shell::Refusal;
+use crate::browser::Browser;
+use crate::compose::Environment;
 use crate::show::safe;
 
 /// The stack of the thread that reads what is pasted.
@@ -18,32 +17,26 @@ const STACK: usize = 128 << 10;
 
 /// A person before this process.
 #[derive(Debug)]
-pub(in super::super) struct Person {
+pub(super) struct Person {
     name: String,
-    /// The program that opens addresses, and what it needs of the environment it has.
-    browser: Option<Vec<OsString>>,
+    browser: Browser,
     /// Lines that are pasted.
     lines: Option<Mutex<mpsc::Receiver<String>>>,
 }
 
 impl Person {
     /// Who may also paste the answer here.
-    pub(super) fn at_terminal(name: &str, machine: &Machine, no_browser: bool) -> Result<Self, Refusal> {
-        let browser = if no_browser { None } else { browser(machine) };
-        let pastes = browser.is_none() || std::io::stdin().is_terminal();
+    pub(super) fn at_terminal(name: &str, own: &Environment, no_browser: bool) -> Result<Self, Refusal> {
+        let browser = Browser::new(name, !no_browser, own);
+        let pastes = !browser.is_there() || std::io::stdin().is_terminal();
         let lines = if pastes { Some(Mutex::new(pasted()?)) } else { None };
         Ok(Self { name: name.to_owned(), browser, lines })
-    }
-
-    /// Who has a browser alone: stdin belongs to somebody else.
-    pub(in super::super) fn with_browser(name: &str, machine: &Machine) -> Self {
-        Self { name: name.to_owned(), browser: browser(machine), lines: None }
     }
 }
 
 impl Opener for Person {
     fn show(&self, url: &Url) {
-        let opened = self.browser.as_deref().is_some_and(|browser| open(browser, url));
+        let opened = self.browser.open(url);
         let what = if opened { "If no browser opens, open" } else { "Open" };
         let mut text = format!("{what} this address to sign in to {}:\n\n  {url}\n\n", self.name);
         if self.lines.is_some() {
@@ -85,52 +78,4 @@ fn pasted() -> Result<mpsc::Receiver<String>, Refusal> {
     let started = std::thread::Builder::new().name("pasted".to_owned()).stack_size(STACK).spawn(read);
     started.map_err(|error| Refusal::usage(format!("no thread: {error}")))?;
     Ok(receiver)
-}
-
-/// The program that opens addresses: `BROWSER`, else the desktop's. `None` where there is no desktop.
-fn browser(machine: &Machine) -> Option<Vec<OsString>> {
-    if let Some(set) = machine.var("BROWSER") {
-        // A list, as manuals of programs that read it say; the first will do.
-        let first = if cfg!(windows) { set } else { set.split(':').next().unwrap_or(set) };
-        let words = shlex::split(first)?;
-        return Some(words.into_iter().map(OsString::from).collect())
-            .filter(|words: &Vec<OsString>| !words.is_empty());
-    }
-    let words: &[&str] = if cfg!(target_os = "macos") {
-        &["open"]
-    } else if cfg!(windows) {
-        &["rundll32", "url.dll,FileProtocolHandler"]
-    } else {
-        let desktop = ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| machine.var(name).is_some());
-        let wsl = machine.var("WSL_DISTRO_NAME").is_some();
-        if !desktop && !wsl {
-            return None;
-        }
-        &["xdg-open"]
-    };
-    Some(words.iter().map(OsString::from).collect())
-}
-
-/// Whether it was started. It is not waited for: some browsers stay.
-fn open(browser: &[OsString], url: &Url) -> bool {
-    let Some((program, args)) = browser.split_first() else { return false };
-    let placed = args.iter().any(|arg| arg == "%s");
-    let mut command = Command::new(program);
-    command.args(args.iter().map(|arg| if arg == "%s" { OsString::from(url.as_str()) } else { arg.clone() }));
-    if !placed {
-        command.arg(url.as_str());
-    }
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    match command.spawn() {
-        Ok(mut child) => {
-            // So that it is no zombie for as long as this runs.
-            let wait = move || drop(child.wait());
-            std::thread::Builder::new().name("browser".to_owned()).stack_size(STACK).spawn(wait).ok();
-            true
-        }
-        Err(error) => {
-            tracing::warn!(%error, program = %program.display(), "the browser cannot be opened");
-            false
-        }
-    }
 }

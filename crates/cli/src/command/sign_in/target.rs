@@ -1,24 +1,20 @@
 //! Owns which server is meant by the words of a person, and as which client.
 
+use std::io::Write as _;
+
 use toolway_agent::{Machine, SignIns, server_auth};
 use toolway_auth::{ServerAuth, StaticClient};
 use toolway_config::{ExpandedTarget, Standing};
-use toolway_secret::Secret;
 use tracing::level_filters::LevelFilter;
 use url::Url;
 
 use super::super::shell::{Refusal, chosen};
 use super::refused;
 use crate::args::SignInArgs;
-use crate::compose::Environment;
 use crate::compose::servers::{Servers, own_machine};
+use crate::compose::{Environment, client_secret};
 use crate::logs;
 use crate::show::safe;
-
-/// The variable with the secret of `--client-id`.
-const CLIENT_SECRET: &str = "TOOLWAY_CLIENT_SECRET";
-/// No secret is longer.
-const LONGEST: u64 = 64 << 10;
 
 /// A server to sign in to.
 #[derive(Debug)]
@@ -26,7 +22,7 @@ pub(super) struct Target {
     pub(super) name: String,
     pub(super) server: ServerAuth,
     pub(super) sign_ins: SignIns,
-    pub(super) machine: Machine,
+    pub(super) own: Environment,
 }
 
 /// Reads the environment, starts logging, and finds the server.
@@ -49,12 +45,14 @@ pub(super) fn target(args: &SignInArgs) -> Result<Target, Refusal> {
         (args.server.clone(), by_name(args, &own, &machine)?)
     };
     if let Some(id) = &args.client_id {
-        server.client = Some(StaticClient { id: id.clone(), secret: secret(args, &own)? });
+        let file = own.option(args.client_secret_file.clone(), "client-secret-file", None)?;
+        let secret = client_secret(file.as_ref(), &own)?;
+        server.client = Some(StaticClient { id: id.clone(), secret });
     }
     if let Some(account) = &args.account {
         server.account.clone_from(account);
     }
-    Ok(Target { name, server, sign_ins, machine })
+    Ok(Target { name, server, sign_ins, own })
 }
 
 fn by_address(text: &str) -> Result<(String, ServerAuth), Refusal> {
@@ -78,7 +76,7 @@ fn by_name(args: &SignInArgs, own: &Environment, machine: &Machine) -> Result<Se
     let Some(entry) = entry else { return Err(Refusal::usage(format!("no server is called {name:?}"))) };
     let expanded = entry.expand(machine.environment()).map_err(|problems| {
         for problem in &problems {
-            crate::border::say(format_args!("error: {}", safe(&problem.to_string())));
+            writeln!(std::io::stderr().lock(), "error: {}", safe(&problem.to_string())).ok();
         }
         Refusal::usage(format!("server {name:?} cannot be used"))
     })?;
@@ -93,23 +91,4 @@ fn by_name(args: &SignInArgs, own: &Environment, machine: &Machine) -> Result<Se
         Refusal::usage(format!("server {name:?} has an Authorization header in {}", entry.place))
             .with_hint("remove that header to sign in instead")
     })
-}
-
-fn secret(args: &SignInArgs, own: &Environment) -> Result<Option<Secret>, Refusal> {
-    if let Some(file) = &args.client_secret_file {
-        let failed =
-            |reason: String| Refusal::usage(format!("--client-secret-file: {}: {reason}", file.display()));
-        let found = std::fs::metadata(file).map_err(|error| failed(error.to_string()))?;
-        if found.len() > LONGEST {
-            return Err(failed("it is too large".to_owned()));
-        }
-        let text = std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
-        let text = text.trim_end_matches(['\r', '\n']);
-        if text.is_empty() {
-            return Err(failed("it is empty".to_owned()));
-        }
-        return Ok(Some(Secret::in_use(text)));
-    }
-    let given = own.get(CLIENT_SECRET).and_then(|value| value.to_str()).filter(|value| !value.is_empty());
-    Ok(given.map(Secret::in_use))
 }

@@ -5,17 +5,19 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
-use toolway_agent::child_target;
+use toolway_agent::{authorizer, child_target};
+use toolway_auth::ServerAuth;
 use toolway_config::{LoadOptions, Policy, Standing};
 use toolway_proxy::gateway::{
     Protocol, RemoteKind, RemoteTarget, ServerConfig, Share, Target, Timeouts, ToolFilter,
 };
 use toolway_secret::Secret;
-use toolway_transport::HttpConfig;
+use toolway_transport::{HttpConfig, Signer};
 
 use super::{machine, own_machine};
 use crate::args::AdHocArgs;
 use crate::compose::{Environment, Expanded, UsageError, address_seen, arguments, expand, header, variable};
+use crate::render::quoted;
 
 /// What such a server is called in outputs.
 const NAME: &str = "ad-hoc";
@@ -129,7 +131,23 @@ fn address(
         digest.update([name.as_bytes(), b":", value.expose().as_bytes(), b"\0"].concat());
         secrets.push(value.clone());
     }
+    http.authorizer = signer(&http, own)?;
     Ok(settings(Target::Remote(RemoteTarget { http, kind }), hex(digest), secrets))
+}
+
+/// Signs with what somebody has signed in for at this address.
+fn signer(http: &HttpConfig, own: &Environment) -> Result<Option<Signer>, UsageError> {
+    if http.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+        return Ok(None);
+    }
+    let machine = own_machine(own)?;
+    let Some(sign_ins) = machine.sign_ins() else { return Ok(None) };
+    let server = ServerAuth::new(http.url.clone());
+    let server = server.map_err(|error| UsageError::new("--url", error.to_string()))?;
+    // What the person typed is not repeated where it may hold a secret.
+    let url = if server.resource.query().is_some() { "URL".to_owned() } else { server.resource.to_string() };
+    let hint = format!("run: toolway login {}", quoted(&url, cfg!(windows)));
+    Ok(Some(Signer::new(authorizer(sign_ins.session(server), hint, None))))
 }
 
 fn settings(target: Target, digest: String, secrets: Vec<Secret>) -> ServerConfig {
