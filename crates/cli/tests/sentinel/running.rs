@@ -16,9 +16,10 @@ use super::place::Place;
 fn the_gateway_with_its_audit_log_traces_and_daemon() -> Result<()> {
     let mut place = Place::new("gateway")?;
     let literal = place.secret(Sentinel::awkward("a literal in env"));
+    // The daemon runs servers of many gateways, and knows the secrets of those: each gives back what it was sent.
+    let spill = place.spill();
     let header = place.secret(Sentinel::header("a literal in a header"));
     let body = place.all_as_body();
-    let spill = place.spill();
     // No server is sent this one.
     let otel = place.secret(Sentinel::plain("a header of the collector"));
     let one = place.stdio(

@@ -51,9 +51,8 @@ fn cut_escape(text: &[u8]) -> usize {
         }
         let digits = |rest: &[u8]| rest.iter().all(u8::is_ascii_hexdigit);
         match rest {
-            [b'%', rest @ ..] => rest.len() < 2 && digits(rest),
             [b'\\'] => true,
-            [b'\\', b'x', rest @ ..] => rest.len() < 2 && digits(rest),
+            [b'%', rest @ ..] | [b'\\', b'x', rest @ ..] => rest.len() < 2 && digits(rest),
             [b'\\', b'u', rest @ ..] if rest.len() < 4 => digits(rest),
             // The first half of a pair.
             [b'\\', b'u', b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', _, _, rest @ ..] => {
