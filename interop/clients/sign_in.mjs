@@ -1,7 +1,8 @@
 // A user who signs in to servers with `toolway`, at a shell: `sign_in.mjs PLAY.json`. The play has the commands of the
 // protected server, of the browser and of toolway, and the steps in order:
 //   { name, run: [words] }                 runs toolway to its end
-//   { name, login: [words] }               the same; the address that it shows is opened in the browser
+//   { name, together: N, run: [words] }    the same so many times at once; what came is a list
+//   { name, login: [words] }               runs it too; the address that it shows is opened in the browser
 //   { name, expire: true }                 the server takes no token any more that it saw
 //   { name, show: STEP }                   sends the token that STEP printed to the server by hand
 // It prints what came of each, and the journal of the server, as JSON.
@@ -73,7 +74,9 @@ async function show(token) {
 
 const steps = {};
 for (const step of play.steps) {
-  if (step.run) steps[step.name] = await start([play.toolway, ...step.run]).ended;
+  const run = () => start([play.toolway, ...step.run]).ended;
+  if (step.together) steps[step.name] = await Promise.all(Array.from({ length: step.together }, run));
+  else if (step.run) steps[step.name] = await run();
   if (step.login) steps[step.name] = await login([play.toolway, ...step.login]);
   if (step.show) steps[step.name] = await show(steps[step.show].stdout.trim());
   if (step.expire) {

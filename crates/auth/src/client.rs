@@ -138,6 +138,10 @@ async fn register(
         issuer: issuer.name.clone(),
         reason: "its registration gave no client_id".to_owned(),
     })?;
+    if registered.client_id.is_empty() {
+        let reason = "its registration gave an empty client_id".to_owned();
+        return Err(AuthError::Client { issuer: issuer.name.clone(), reason });
+    }
     let method = registered.token_endpoint_auth_method.as_deref().unwrap_or(method);
     let secret = registered.client_secret.filter(|secret| !secret.is_empty() && method != "none");
     Ok(ClientRecord {

@@ -1,8 +1,8 @@
 //! Owns the way from an MCP server's address to its authorization server: protected-resource metadata (RFC 9728),
 //! authorization-server metadata (RFC 8414) and `OpenID` discovery, and what is not to be believed of them.
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use url::Url;
 
 use crate::challenge::BearerChallenge;
@@ -40,34 +40,50 @@ pub(crate) struct Found {
 
 /// RFC 9728, 2.
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct ResourceMetadata {
+    #[serde(deserialize_with = "patiently")]
     resource: Option<String>,
-    #[serde(default)]
+    #[serde(deserialize_with = "patiently")]
     authorization_servers: Vec<String>,
-    #[serde(default)]
+    #[serde(deserialize_with = "patiently")]
     scopes_supported: Vec<String>,
 }
 
 /// RFC 8414, 2.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct ServerMetadata {
+    #[serde(deserialize_with = "patiently")]
     issuer: Option<String>,
+    #[serde(deserialize_with = "patiently")]
     authorization_endpoint: Option<String>,
+    #[serde(deserialize_with = "patiently")]
     token_endpoint: Option<String>,
+    #[serde(deserialize_with = "patiently")]
     registration_endpoint: Option<String>,
+    #[serde(deserialize_with = "patiently")]
     revocation_endpoint: Option<String>,
-    #[serde(default)]
+    #[serde(deserialize_with = "patiently")]
     grant_types_supported: Vec<String>,
-    #[serde(default)]
+    #[serde(deserialize_with = "patiently")]
     code_challenge_methods_supported: Vec<String>,
-    #[serde(default)]
+    #[serde(deserialize_with = "patiently")]
     token_endpoint_auth_methods_supported: Vec<String>,
-    #[serde(default)]
+    #[serde(deserialize_with = "patiently")]
     scopes_supported: Vec<String>,
-    #[serde(default)]
+    #[serde(deserialize_with = "patiently")]
     authorization_response_iss_parameter_supported: bool,
-    #[serde(default)]
+    #[serde(deserialize_with = "patiently")]
     client_id_metadata_document_supported: bool,
+}
+
+/// A member that is null, or not what it should be, is as one that is not there.
+fn patiently<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
 /// Finds out who signs people in for a server. `known`: an issuer that is preferred where the server trusts several.
@@ -103,18 +119,29 @@ async fn resource_metadata(
     server: &Url,
     challenge: Option<&BearerChallenge>,
 ) -> Result<Option<(Url, ResourceMetadata)>, AuthError> {
-    if let Some(named) = challenge.and_then(|challenge| challenge.resource_metadata.as_ref()) {
-        if let Some(metadata) = read(http, named).await? {
-            return Ok(Some((named.clone(), metadata)));
+    let named = challenge.and_then(|challenge| challenge.resource_metadata.clone());
+    let places = named.into_iter().chain(well_known(server, "oauth-protected-resource", true));
+    first(http, places).await
+}
+
+/// The first document that is there. Where one cannot be had, as behind a proxy that says `http` of itself, the next may
+/// be as good; if there is none, that is what is said.
+async fn first<T: DeserializeOwned>(
+    http: &Http,
+    places: impl IntoIterator<Item = Url>,
+) -> Result<Option<(Url, T)>, AuthError> {
+    let mut failed = None;
+    for at in places {
+        match read(http, &at).await {
+            Ok(Some(document)) => return Ok(Some((at, document))),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::debug!(%error, "metadata cannot be had at one of their places");
+                failed = failed.or(Some(error));
+            }
         }
-        tracing::debug!(url = %shown(named), "the metadata that the server names is not there");
     }
-    for at in well_known(server, "oauth-protected-resource", true) {
-        if let Some(metadata) = read(http, &at).await? {
-            return Ok(Some((at, metadata)));
-        }
-    }
-    Ok(None)
+    failed.map_or(Ok(None), Err)
 }
 
 /// Servers of the revision 2025-03-26 are their own authorization servers.
@@ -175,12 +202,7 @@ async fn issuer_document(http: &Http, issuer: &Url) -> Result<Option<(Url, Serve
         appended.set_path(&format!("{path}/.well-known/openid-configuration"));
         places.push(appended);
     }
-    for at in places {
-        if let Some(metadata) = read(http, &at).await? {
-            return Ok(Some((at, metadata)));
-        }
-    }
-    Ok(None)
+    first(http, places).await
 }
 
 /// `/.well-known/NAME/path`, and the same without the path where that is a place too.

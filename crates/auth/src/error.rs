@@ -120,16 +120,23 @@ impl AuthError {
     }
 }
 
-/// What a server says of an error: one short line, without characters that would disturb a terminal.
+/// What a server says of an error: one short line, without characters that would disturb a terminal, and without the
+/// secrets that it may repeat.
 pub(crate) fn told(text: &str) -> String {
     const MOST: usize = 200;
+    let text = &*toolway_secret::Redactor::known().redact(text);
     let mut out = String::new();
     for (count, c) in text.split_whitespace().flat_map(|word| word.chars().chain([' '])).enumerate() {
         if count == MOST {
             out.push('\u{2026}');
             break;
         }
-        out.push(if c.is_control() { '\u{fffd}' } else { c });
+        out.push(if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c });
     }
     out.trim_end().to_owned()
+}
+
+/// Characters that turn the direction of a text, or cannot be seen: with them a text could be made to look like another.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }

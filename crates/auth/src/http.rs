@@ -146,11 +146,8 @@ impl Http {
         headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<Reply, AuthError> {
-        self.check(url)?;
         let asked = async {
-            let client = self.client().await.map_err(|error| unreachable(url, error))?;
-            let request = client.request(method, url.clone()).headers(headers).body(body);
-            let mut answer = request.send().await.map_err(|error| unreachable(url, reason(&error)))?;
+            let mut answer = self.begun(method, url, headers, body).await?;
             let (status, headers) = (answer.status(), answer.headers().clone());
             let mut body = Vec::new();
             while let Some(piece) = answer.chunk().await.map_err(|error| unreachable(url, reason(&error)))? {
@@ -161,6 +158,39 @@ impl Http {
             }
             Ok(Reply { status, headers, body })
         };
+        self.in_time(url, asked).await
+    }
+
+    /// The headers of an answer. Its body is not waited for: it may be a stream that has no end.
+    pub(crate) async fn head(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<HeaderMap, AuthError> {
+        let asked = async { Ok(self.begun(method, url, headers, body).await?.headers().clone()) };
+        self.in_time(url, asked).await
+    }
+
+    async fn begun(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<reqwest::Response, AuthError> {
+        self.check(url)?;
+        let client = self.client().await.map_err(|error| unreachable(url, error))?;
+        let request = client.request(method, url.clone()).headers(headers).body(body);
+        request.send().await.map_err(|error| unreachable(url, reason(&error)))
+    }
+
+    async fn in_time<T>(
+        &self,
+        url: &Url,
+        asked: impl Future<Output = Result<T, AuthError>>,
+    ) -> Result<T, AuthError> {
         let late = || unreachable(url, format!("no answer within {} s", self.shared.timeout.as_secs()));
         tokio::time::timeout(self.shared.timeout, asked).await.unwrap_or_else(|_| Err(late()))
     }
@@ -203,7 +233,10 @@ impl Resolve for Names {
         let reach = self.0;
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let good: Vec<SocketAddr> = found.filter(|one| allowed(one.ip(), reach)).collect();
+            // Whoever answers for names: this one is this machine (RFC 6761, 6.3), and plain http is for it alone.
+            let here = is_localhost(name.as_str());
+            let fits = |ip: IpAddr| allowed(ip, reach) && (!here || ip.is_loopback());
+            let good: Vec<SocketAddr> = found.filter(|one| fits(one.ip())).collect();
             if good.is_empty() {
                 return Err("it leads to a private network, and the server that names it is not there".into());
             }

@@ -1,8 +1,11 @@
 //! Owns the signing in to one server within one process: the token in memory, and who may renew it or sign in.
 
+mod kept;
 mod login;
+mod machine;
 mod renew;
 mod status;
+mod turn;
 
 use std::fmt;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
@@ -21,7 +24,7 @@ use crate::http::Http;
 use crate::named::NamedSecrets;
 use crate::settings::{AuthSettings, Grant, ServerAuth, union};
 use crate::store::{Entry, Store};
-use crate::token::{margin, now};
+use crate::token::{margin, now_ms};
 
 /// How long a failure to renew holds for those who ask next, and how often a refused token is renewed at most.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -110,8 +113,8 @@ struct State {
     live: Live,
     /// What the server last said of how to be let in.
     challenge: Option<BearerChallenge>,
-    /// When a token was last renewed because the server refused it.
-    renewed: Option<Instant>,
+    /// The token that was last given to this process, and when.
+    granted: Option<(Instant, HeaderValue)>,
     failed: Option<(Instant, AuthError)>,
 }
 
@@ -131,6 +134,8 @@ struct Token {
     header: HeaderValue,
     /// Until when it is used without asking; `None`: until it is refused.
     until: Option<Instant>,
+    /// When it is good no more, as far as is known.
+    end: Option<Instant>,
 }
 
 impl fmt::Debug for Session {
@@ -154,7 +159,7 @@ impl Session {
         if matches!(self.inner.state().live, Live::Absent) {
             return Ok(None);
         }
-        self.renew(None).await
+        self.renew_in_time().await
     }
 
     /// What to do when the server refused a request that was sent with `refused`: whether to send it again, with what
@@ -193,13 +198,10 @@ impl Session {
         {
             return Ok(true);
         }
-        if refused.is_some() {
-            let mut state = self.inner.state_mut();
-            if state.renewed.is_some_and(|at| at.elapsed() < PAUSE) {
-                // A new token was refused as well: asking for a third would be no use, and a storm.
-                return Ok(false);
-            }
-            state.renewed = Some(Instant::now());
+        // A token that was given a moment ago was refused as well: asking for a third would be no use, and a storm.
+        let fresh = |(at, header): &(Instant, HeaderValue)| Some(header) == refused && at.elapsed() < PAUSE;
+        if self.inner.state().granted.as_ref().is_some_and(fresh) {
+            return Ok(false);
         }
         match self.renew(refused.cloned()).await? {
             Some(_) => Ok(true),
@@ -263,22 +265,23 @@ impl Inner {
         if refused == Some(&header) {
             return None;
         }
-        let until = match tokens.left(now()) {
-            None => None,
+        let (until, end) = match tokens.left(now_ms()) {
+            None => (None, None),
             Some(left) => {
                 let margin = margin(tokens.expires_in.unwrap_or_default());
-                let left = left.checked_sub(margin).filter(|left| !left.is_zero())?;
-                Some(Instant::now() + left)
+                let early = left.checked_sub(margin).filter(|left| !left.is_zero())?;
+                let now = Instant::now();
+                (Some(now + early), Some(now + left))
             }
         };
-        self.hold(header.clone(), until);
+        self.hold(header.clone(), until, end);
         Some(header)
     }
 
-    fn hold(&self, header: HeaderValue, until: Option<Instant>) {
+    fn hold(&self, header: HeaderValue, until: Option<Instant>, end: Option<Instant>) {
         let mut state = self.state_mut();
         state.failed = None;
-        state.live = Live::Token(Token { header, until });
+        state.live = Live::Token(Token { header, until, end });
     }
 
     fn absent(&self) {
@@ -304,19 +307,6 @@ impl Inner {
         self.server.grant == Grant::ClientCredentials
     }
 
-    async fn stamp(&self) -> Vec<(std::path::PathBuf, u64, Option<std::time::SystemTime>)> {
-        let asked = self.asked().to_owned();
-        self.shared.with_store(move |store| Ok(store.stamp(&asked))).await.unwrap_or_default()
-    }
-
-    async fn kept(&self) -> Result<Option<Entry>, AuthError> {
-        let (asked, account) = (self.asked().to_owned(), self.server.account.clone());
-        let client = self.client_id().map(str::to_owned);
-        self.shared
-            .with_store(move |store| Ok(store.find(&asked, client.as_deref(), &account)?.into_iter().next()))
-            .await
-    }
-
     /// Why somebody has to sign in.
     async fn needs_login(&self) -> AuthError {
         let kept = self.kept().await;
@@ -327,19 +317,5 @@ impl Inner {
         };
         let reason = ended.unwrap_or_else(|| "nobody is signed in to this server".to_owned());
         AuthError::NeedsLogin { reason, scopes: wanted }
-    }
-}
-
-impl Shared {
-    /// Files are read and written, and keyrings asked, where nothing else waits for it.
-    async fn with_store<T: Send + 'static>(
-        &self,
-        act: impl FnOnce(&Store) -> Result<T, AuthError> + Send + 'static,
-    ) -> Result<T, AuthError> {
-        let store = Arc::clone(&self.store);
-        match tokio::task::spawn_blocking(move || act(&store)).await {
-            Ok(done) => done,
-            Err(error) => Err(AuthError::store(self.store.directory(), error)),
-        }
     }
 }

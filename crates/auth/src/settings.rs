@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::error::AuthError;
 
-/// Gives the TLS configuration when the first https request is made.
+/// Gives the TLS configuration when the first request is made.
 pub type TlsSource = Arc<dyn Fn() -> Result<Arc<rustls::ClientConfig>, String> + Send + Sync>;
 
 /// What all servers of a process share.

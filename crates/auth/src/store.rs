@@ -7,12 +7,11 @@ mod lock;
 mod named;
 mod place;
 mod seal;
-#[cfg(test)]
-mod tests;
 
 use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::NamedTempFile;
@@ -28,6 +27,8 @@ use seal::Sealer;
 /// Room that is made for an entry before the tokens which it is to hold are asked for: a refresh token is good once.
 const ROOM: usize = 64 << 10;
 const EXTENSION: &str = "sealed";
+/// How the names of files end that are to take the place of a sealed one.
+const NEW: &str = ".new";
 
 /// The store of a directory. Cheap to make: nothing is read or written before something is asked for.
 #[derive(Debug)]
@@ -42,10 +43,10 @@ pub(crate) type Read = (PathBuf, Result<Entry, AuthError>);
 /// What became of a change.
 #[derive(Debug)]
 pub(crate) enum Written {
-    /// It is kept now.
-    Kept,
-    /// Somebody else has kept something newer, which stays.
-    Newer(Option<Box<Entry>>),
+    /// It is kept now, as this.
+    Kept(Box<Entry>),
+    /// Somebody else has changed it, which stays.
+    Overtaken,
 }
 
 impl Store {
@@ -138,20 +139,39 @@ impl Store {
         Lock::attempt(&self.directory.join(name))
     }
 
+    /// Something can be kept here: said before a person is bothered, or a token is used up that is good once.
+    pub(crate) fn writable(&self) -> Result<(), AuthError> {
+        place::make(&self.directory)?;
+        self.sealer.ready()?;
+        NamedTempFile::new_in(&self.directory).map(drop).map_err(|error| {
+            AuthError::store(&self.directory, format!("cannot be written: {error}: no sign-in could be kept"))
+        })
+    }
+
     /// Makes room for a change, so that a directory that cannot be written, or a full disk, is known before a refresh
-    /// token is used up.
-    pub(crate) fn prepare(&self, id: &EntryId, _held: &Lock) -> Result<Prepared<'_>, AuthError> {
+    /// token is used up. The entry's lock must be held.
+    pub(crate) fn prepare(self: &Arc<Self>, id: &EntryId) -> Result<Prepared, AuthError> {
         place::make(&self.directory)?;
         self.sealer.ready()?;
         let path = self.path(id);
         let failed = |error: std::io::Error| AuthError::store(&path, format!("cannot be written: {error}"));
-        let mut file = NamedTempFile::new_in(&self.directory).map_err(failed)?;
+        // Who holds the lock is the only one to make these: others are of a process that was killed.
+        let begin = format!("{id}.");
+        for left in fs::read_dir(&self.directory).map_err(failed)?.flatten() {
+            let name = left.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with(&begin) && name.ends_with(NEW) {
+                fs::remove_file(left.path()).ok();
+            }
+        }
+        let mut builder = tempfile::Builder::new();
+        let mut file = builder.prefix(&begin).suffix(NEW).tempfile_in(&self.directory).map_err(failed)?;
         file.write_all(&vec![0; ROOM]).and_then(|()| file.flush()).map_err(failed)?;
-        Ok(Prepared { store: self, id: id.clone(), path, file })
+        Ok(Prepared { store: Arc::clone(self), path, file })
     }
 
-    /// Forgets an entry, where it is still the one of that generation.
-    pub(crate) fn remove(&self, id: &EntryId, generation: u64, _held: &Lock) -> Result<bool, AuthError> {
+    /// Forgets an entry, where it is still the one of that generation. Its lock must be held.
+    pub(crate) fn remove(&self, id: &EntryId, generation: u64) -> Result<bool, AuthError> {
         let path = self.path(id);
         match self.read_file(&path) {
             Ok(None) => return Ok(false),
@@ -164,8 +184,8 @@ impl Store {
         Ok(true)
     }
 
-    /// Takes a file out of the way that cannot be read, and keeps it beside.
-    pub(crate) fn set_aside(&self, id: &EntryId, _held: &Lock) -> Result<(), AuthError> {
+    /// Takes a file out of the way that cannot be read, and keeps it beside. The entry's lock must be held.
+    pub(crate) fn set_aside(&self, id: &EntryId) -> Result<(), AuthError> {
         let path = self.path(id);
         let aside = path.with_extension("damaged");
         fs::rename(&path, &aside)
@@ -218,22 +238,31 @@ pub(crate) fn damaged(reason: &str) -> String {
 
 /// Room for one change.
 #[derive(Debug)]
-pub(crate) struct Prepared<'s> {
-    store: &'s Store,
-    id: EntryId,
+pub(crate) struct Prepared {
+    store: Arc<Store>,
     path: PathBuf,
     file: NamedTempFile,
 }
 
-impl Prepared<'_> {
-    /// Keeps an entry in place of the one of generation `over` (0: of none).
-    pub(crate) fn keep(mut self, entry: &mut Entry, over: u64) -> Result<Written, AuthError> {
-        debug_assert_eq!(entry.id(), self.id);
+/// What a change takes the place of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// The entry of this generation; 0: none.
+    Generation(u64),
+    /// Whatever is there: a person has signed in.
+    Anything,
+}
+
+impl Prepared {
+    /// Keeps an entry in the place of another.
+    pub(crate) fn keep(mut self, mut entry: Entry, over: Over) -> Result<Written, AuthError> {
+        debug_assert_eq!(self.store.path(&entry.id()), self.path);
         let there = self.store.read_file(&self.path)?;
-        if there.as_ref().map_or(0, |there| there.generation) != over {
-            return Ok(Written::Newer(there.map(Box::new)));
+        let generation = there.as_ref().map_or(0, |there| there.generation);
+        if matches!(over, Over::Generation(known) if known != generation) {
+            return Ok(Written::Overtaken);
         }
-        entry.generation = over + 1;
+        entry.generation = generation + 1;
         entry.changed_at = crate::token::now();
         let plain: Zeroizing<Vec<u8>> = entry.written();
         let sealed = self.store.sealer.seal(&self.path, &plain)?;
@@ -247,6 +276,7 @@ impl Prepared<'_> {
         };
         write(self.file.as_file_mut()).map_err(|error| failed(&error))?;
         self.file.persist(&self.path).map_err(|error| failed(&error.error))?;
-        Ok(Written::Kept)
+        place::settle(&self.store.directory);
+        Ok(Written::Kept(Box::new(entry)))
     }
 }

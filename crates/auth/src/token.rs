@@ -20,8 +20,8 @@ const LONGEST: Duration = Duration::from_hours(10 * 365 * 24);
 pub(crate) struct Tokens {
     pub(crate) access: Secret,
     pub(crate) refresh: Option<Secret>,
-    /// By this machine's clock, in seconds since 1970.
-    pub(crate) obtained_at: u64,
+    /// By this machine's clock, in milliseconds since 1970.
+    pub(crate) obtained_at_ms: u64,
     /// For how long the access token is good; `None`: until it is refused.
     pub(crate) expires_in: Option<Duration>,
     /// What was granted.
@@ -32,7 +32,7 @@ impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tokens")
             .field("refresh", &self.refresh.is_some())
-            .field("obtained_at", &self.obtained_at)
+            .field("obtained_at_ms", &self.obtained_at_ms)
             .field("expires_in", &self.expires_in)
             .field("scopes", &self.scopes)
             .finish_non_exhaustive()
@@ -43,11 +43,14 @@ impl Tokens {
     /// Of an answer that came now. `asked` are the scopes where it does not say which (RFC 6749, 5.1), `refresh` the
     /// token that stays where it gives no other (RFC 6749, 6).
     pub(crate) fn of(reply: &TokenReply, asked: &[String], refresh: Option<&Secret>) -> Self {
-        let new = reply.refresh_token.as_ref().map(|token| Secret::in_use(token.secret().as_str()));
+        // Some send an empty one where they mean none.
+        let new =
+            reply.refresh_token.as_ref().map(|token| token.secret().as_str()).filter(|new| !new.is_empty());
+        let new = new.map(Secret::in_use);
         Self {
             access: Secret::in_use(reply.access_token.secret().as_str()),
             refresh: new.or_else(|| refresh.cloned()),
-            obtained_at: now(),
+            obtained_at_ms: now_ms(),
             expires_in: reply.life(),
             scopes: reply.scope.as_deref().map_or_else(|| asked.to_vec(), scopes_of),
         }
@@ -55,14 +58,19 @@ impl Tokens {
 
     /// For how long the access token is still good: `None` is until it is refused. Where the clock went back behind the
     /// moment the token came, its age is not known, and the server is asked by using it.
-    pub(crate) fn left(&self, at: u64) -> Option<Duration> {
+    pub(crate) fn left(&self, at_ms: u64) -> Option<Duration> {
         let life = self.expires_in?;
-        let age = at.checked_sub(self.obtained_at)?;
-        Some(life.saturating_sub(Duration::from_secs(age)))
+        let age = at_ms.checked_sub(self.obtained_at_ms)?;
+        Some(life.saturating_sub(Duration::from_millis(age)))
     }
 
-    /// `Bearer TOKEN`; `None` where the token holds what a header cannot have.
+    /// `Bearer TOKEN`; `None` where the token is empty, or holds what no token has (RFC 6750, 2.1): a header could be
+    /// split with it.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
+        let text = self.access.expose();
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return None;
+        }
         let mut text = String::with_capacity(self.access.expose().len() + 7);
         text.push_str("Bearer ");
         text.push_str(self.access.expose());
@@ -80,6 +88,12 @@ pub(crate) fn margin(life: Duration) -> Duration {
 /// This machine's clock, in seconds since 1970.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// The same in milliseconds.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// An answer of the token endpoint (RFC 6749, 5.1), read with patience: servers send numbers as texts, and null.
@@ -184,9 +198,9 @@ mod tests {
     fn a_clock_that_went_back_makes_no_token_old_or_young() {
         let reply = json!({"access_token": "a", "expires_in": 100});
         let mut tokens = Tokens::of(&serde_json::from_value(reply).unwrap(), &[], None);
-        tokens.obtained_at = 1000;
-        assert_eq!(tokens.left(1040), Some(Duration::from_secs(60)));
-        assert_eq!(tokens.left(9999), Some(Duration::ZERO));
+        tokens.obtained_at_ms = 1_000_000;
+        assert_eq!(tokens.left(1_040_500), Some(Duration::from_millis(59_500)));
+        assert_eq!(tokens.left(9_999_999), Some(Duration::ZERO));
         assert_eq!(tokens.left(10), None);
     }
 

@@ -61,3 +61,34 @@ pub(crate) fn page(text: &str) -> Cow<'_, str> {
 pub(crate) fn json(text: &str) -> Cow<'_, str> {
     Redactor::values().redact_json(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAME: &str = "CRASH_TOKEN";
+
+    #[test]
+    #[ignore = "the process that crashes, for the next test"]
+    fn a_process_that_crashes() {
+        guard();
+        let value = std::env::var(NAME).unwrap();
+        panic!("was sent {value:?}, which is {}", value.replace('/', "%2F"));
+    }
+
+    #[test]
+    fn a_crash_tells_no_secret() {
+        let secret = "of/the-crash \"quoted\" 271828";
+        let crashed = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "border::tests::a_process_that_crashes", "--ignored", "--nocapture"])
+            .env(NAME, secret)
+            .env("RUST_BACKTRACE", "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&crashed.stderr);
+        assert!(!crashed.status.success() && said.contains("panicked at"), "{said}");
+        assert!(said.contains("was sent \"[redacted]\", which is [redacted]"), "{said}");
+        assert!(said.contains("border::tests"), "the trace is there: {said}");
+        assert!(!said.contains("271828"), "{said}");
+    }
+}

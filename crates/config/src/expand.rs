@@ -213,7 +213,7 @@ impl<'a> Resolver<'a> {
                 Ok(value) => return value.expose().to_owned(),
                 Err(reason) => (
                     format!("${{keyring:{name}}} cannot be read: {reason}"),
-                    "store it in the keyring under this name, or take the value from a variable",
+                    "keep one under this name, or take the value from a variable",
                 ),
             },
             None => (

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use toolway_auth::Opener;
 use toolway_config::{Environment, KeyringReader, Platform};
+use toolway_secret::Secret;
 use toolway_transport::supervisor;
 
 use crate::error::AgentError;
@@ -45,13 +46,22 @@ impl Machine {
         };
         let texts = variables.iter().filter_map(text).collect();
         let environment = Environment::new(texts, cwd, Platform::current());
-        Self {
+        let machine = Self {
             variables: Arc::new(variables),
             environment: Arc::new(environment),
             helper: None,
             sign_ins: Arc::default(),
             opener: None,
-        }
+        };
+        let asked = machine.clone();
+        machine.with_keyring(Arc::new(move |name| asked.kept(name)))
+    }
+
+    /// The secret that is kept under that name.
+    fn kept(&self, name: &str) -> Result<Secret, String> {
+        let none = || format!("there is no secret of this name: toolway auth secret set {name} < FILE");
+        let sign_ins = self.sign_ins().ok_or("there is no home directory in which it could be kept")?;
+        sign_ins.named().get(name).map_err(|error| error.to_string())?.ok_or_else(none)
     }
 
     /// The same with other directories of an administrator, for tests and for who keeps them elsewhere.
@@ -61,7 +71,8 @@ impl Machine {
         self
     }
 
-    /// The same with the user's keyring, where `${keyring:NAME}` in definitions comes from.
+    /// The same with another keyring, where `${keyring:NAME}` in definitions comes from. Without one it is what
+    /// `toolway auth secret set` keeps.
     #[must_use]
     pub fn with_keyring(mut self, keyring: KeyringReader) -> Self {
         Arc::make_mut(&mut self.environment).keyring = Some(keyring);

@@ -1,8 +1,6 @@
-//! Owns a login: what is asked of the person, the answer, and that of all processes of a user one asks and the others
-//! wait.
+//! Owns a login: what is asked of the person, the answer, and the tokens for it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Method};
@@ -21,13 +19,8 @@ use crate::grant::{Asked, Granting};
 use crate::http::Http;
 use crate::loopback::Loopback;
 use crate::settings::{Redirect, union};
-use crate::store::{ClientRecord, Endpoints, Entry, Lock, Origin, resource_part};
+use crate::store::{ClientRecord, Endpoints, Entry, Origin, Over, Written};
 use crate::token::Tokens;
-
-/// How often those who wait look.
-const LOOK: Duration = Duration::from_millis(150);
-/// How a login that failed begins its word to those who waited.
-const FAILED: &str = "failed: ";
 
 /// How a login reaches the person. The command line and programs that embed this implement it; [`Session::login`] calls it.
 pub trait Opener: Send + Sync {
@@ -90,7 +83,13 @@ impl Login {
     }
 
     async fn accept(&mut self, answered: Answered) -> Result<SignIn, AuthError> {
-        let code = answered.code(&self.expected)?;
+        let code = match answered.code(&self.expected) {
+            Err(error) => {
+                self.inner.unwant(&error).await;
+                return Err(error);
+            }
+            code => code?,
+        };
         let Some(verifier) = self.verifier.take() else {
             return Err(AuthError::answer("this login has its answer already"));
         };
@@ -125,8 +124,9 @@ impl Session {
     /// for beside those that are configured or wanted by the server.
     pub async fn begin(&self, scopes: &[String]) -> Result<Login, AuthError> {
         let inner = &self.inner;
+        inner.shared.with_store(|store| store.writable()).await?;
         let http = inner.http.near(&inner.server.resource).await;
-        let kept = inner.kept_or_set_aside().await?;
+        let kept = inner.kept_or_unusable().await?;
         let found = inner.found(&http, kept.as_ref()).await?;
         let kept = kept.filter(|kept| kept.issuer == found.issuer.name);
         let port = kept.as_ref().and_then(|kept| Url::parse(kept.client.redirect.as_deref()?).ok()?.port());
@@ -166,91 +166,8 @@ impl Session {
         })
     }
 
-    /// Signs in: shows the address to the person and waits for the answer, or waits for another process of this user that
-    /// has done so. A sign-in that somebody else has finished meanwhile is taken; `anew`: one that was there before is not.
-    pub async fn login(
-        &self,
-        scopes: &[String],
-        anew: bool,
-        opener: &dyn Opener,
-    ) -> Result<SignIn, AuthError> {
-        let inner = &self.inner;
-        if inner.is_machine() {
-            let kept = inner.kept_or_set_aside().await?;
-            inner.as_machine(kept, scopes.to_vec(), inner.ready().as_ref()).await?;
-            return self.current().await;
-        }
-        let before = inner.kept_or_set_aside().await?;
-        if !anew && let Some(entry) = before.as_ref().filter(|entry| serves(entry, scopes)) {
-            inner.adopt(entry, None);
-            return Ok(SignIn::of(entry));
-        }
-        let before = before.map(|entry| (entry.id(), entry.generation));
-        let late = inner.shared.settings.login_timeout;
-        let attempt = self.in_turn(scopes, before, opener);
-        tokio::time::timeout(late, attempt).await.unwrap_or_else(|_| {
-            Err(AuthError::Late { reason: format!("nobody signed in within {} s", late.as_secs()) })
-        })
-    }
-
-    async fn in_turn(
-        &self,
-        scopes: &[String],
-        before: Option<(crate::store::EntryId, u64)>,
-        opener: &dyn Opener,
-    ) -> Result<SignIn, AuthError> {
-        let inner = &self.inner;
-        let name = inner.login_lock();
-        let mut waited = false;
-        loop {
-            let new = inner.kept_or_set_aside().await?.filter(|entry| {
-                let known = before.as_ref().filter(|(id, _)| *id == entry.id());
-                known.is_none_or(|(_, generation)| *generation < entry.generation) && serves(entry, scopes)
-            });
-            if let Some(entry) = new {
-                inner.adopt(&entry, None);
-                return Ok(SignIn::of(&entry));
-            }
-            match inner.shared.store.try_lock_named(&name)? {
-                Some(mut lock) => {
-                    // One who said no is not asked again by everybody who waited.
-                    let told = lock.before().strip_prefix(FAILED).filter(|_| waited).map(str::to_owned);
-                    if let Some(told) = told {
-                        lock.leave(&format!("{FAILED}{told}"));
-                        return Err(AuthError::Late {
-                            reason: format!("another process's login failed: {told}"),
-                        });
-                    }
-                    // Somebody may have finished between the look and the lock.
-                    if waited && inner.is_newer(before.as_ref(), scopes).await? {
-                        continue;
-                    }
-                    return self.asked(scopes, opener, lock).await;
-                }
-                None if !waited => {
-                    waited = true;
-                    opener.waits();
-                }
-                None => {}
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-
-    async fn asked(
-        &self,
-        scopes: &[String],
-        opener: &dyn Opener,
-        mut lock: Lock,
-    ) -> Result<SignIn, AuthError> {
-        let mut leaving = Leaving(&mut lock, Some("it was cancelled".to_owned()));
-        let done = self.shown(scopes, opener).await;
-        leaving.1 = done.as_ref().err().map(ToString::to_string);
-        drop(leaving);
-        done
-    }
-
-    async fn shown(&self, scopes: &[String], opener: &dyn Opener) -> Result<SignIn, AuthError> {
+    /// Shows the address and waits for the answer, however it comes.
+    pub(super) async fn shown(&self, scopes: &[String], opener: &dyn Opener) -> Result<SignIn, AuthError> {
         let mut login = self.begin(scopes).await?;
         opener.show(login.url());
         let loopback = login.loopback.take();
@@ -274,56 +191,9 @@ impl Session {
             }
         }
     }
-
-    async fn current(&self) -> Result<SignIn, AuthError> {
-        match self.inner.kept().await? {
-            Some(entry) => Ok(SignIn::of(&entry)),
-            None => Err(self.inner.needs_login().await),
-        }
-    }
-}
-
-/// Those who wait learn how it ended, also where it is cut off.
-struct Leaving<'a>(&'a mut Lock, Option<String>);
-
-impl Drop for Leaving<'_> {
-    fn drop(&mut self) {
-        match self.1.take() {
-            Some(reason) => self.0.leave(&format!("{FAILED}{reason}")),
-            None => self.0.leave("done"),
-        }
-    }
 }
 
 impl Inner {
-    /// The newest sign-in. What cannot be read any more stands in nobody's way who signs in anew.
-    async fn kept_or_set_aside(&self) -> Result<Option<Entry>, AuthError> {
-        match self.kept().await {
-            Err(AuthError::Store { path, reason }) => {
-                tracing::warn!(path = %path.display(), reason, "what was kept of a sign-in cannot be used");
-                Ok(None)
-            }
-            kept => kept,
-        }
-    }
-
-    fn login_lock(&self) -> String {
-        let whose = format!("{}\n{}", self.client_id().unwrap_or_default(), self.server.account);
-        format!("{}-{}.login", resource_part(self.asked()), resource_part(&whose))
-    }
-
-    async fn is_newer(
-        &self,
-        before: Option<&(crate::store::EntryId, u64)>,
-        scopes: &[String],
-    ) -> Result<bool, AuthError> {
-        let kept = self.kept_or_set_aside().await?;
-        Ok(kept.is_some_and(|entry| {
-            let known = before.filter(|(id, _)| *id == entry.id());
-            known.is_none_or(|(_, generation)| *generation < entry.generation) && serves(&entry, scopes)
-        }))
-    }
-
     /// Who signs people in for this server. Where nothing is known of what it wants, it is asked.
     async fn found(&self, http: &Http, kept: Option<&Entry>) -> Result<Found, AuthError> {
         let known = self.state().challenge.clone();
@@ -341,8 +211,8 @@ impl Inner {
         headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(http::header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.to_vec();
-        let reply = http.send(Method::POST, &self.server.resource, headers, ping).await?;
-        let values = reply.headers.get_all(http::header::WWW_AUTHENTICATE);
+        let headers = http.head(Method::POST, &self.server.resource, headers, ping).await?;
+        let values = headers.get_all(http::header::WWW_AUTHENTICATE);
         Ok(BearerChallenge::parse(values.iter().filter_map(|value| value.to_str().ok())))
     }
 
@@ -368,18 +238,14 @@ impl Inner {
         redirect: Url,
         scopes: Vec<String>,
     ) -> Result<SignIn, AuthError> {
-        let store = &self.shared.store;
         let id = entry.id();
-        let lock = store.lock(&id, self.shared.settings.lock_timeout).await?;
-        let generation = match store.read(&id) {
-            Ok(there) => there.map_or(0, |there| there.generation),
-            Err(AuthError::Store { .. }) => {
-                store.set_aside(&id, &lock)?;
-                0
-            }
+        let lock = self.shared.lock(&id).await?;
+        match self.shared.read(&id).await {
+            Ok(_) => {}
+            Err(AuthError::Store { .. }) => self.shared.set_aside(&id, &lock).await?,
             Err(error) => return Err(error),
-        };
-        let prepared = store.prepare(&id, &lock)?;
+        }
+        let prepared = self.shared.prepare(&id, &lock).await?;
         let http = self.http.near(&self.server.resource).await;
         let granting = Granting {
             http: &http,
@@ -389,39 +255,43 @@ impl Inner {
         };
         let reply = granting.exchange(&code, verifier, &redirect).await?;
         entry.tokens = Some(Tokens::of(&reply, &scopes, None));
-        prepared.keep(&mut entry, generation)?;
+        if let Written::Kept(kept) = self.shared.keep(prepared, entry.clone(), Over::Anything, &lock).await? {
+            entry = *kept;
+        }
         drop(lock);
         {
             let mut state = self.state_mut();
-            (state.live, state.challenge, state.renewed, state.failed) = (Live::Unknown, None, None, None);
+            (state.live, state.challenge, state.failed) = (Live::Unknown, None, None);
         }
-        self.adopt(&entry, None);
+        self.adopt_new(&entry)?;
         self.forget_superseded(&entry).await;
         Ok(SignIn::of(&entry))
     }
 
+    /// A scope that the server once asked for, and that its issuer does not know, is not asked for again: else nobody could
+    /// ever sign in.
+    async fn unwant(&self, error: &AuthError) {
+        if !matches!(error, AuthError::Refused { code, .. } if code == "invalid_scope") {
+            return;
+        }
+        self.state_mut().challenge = None;
+        if let Ok(Some(entry)) = self.kept().await {
+            self.change_wanted(&entry, |_| Vec::new()).await;
+        }
+    }
+
     /// Clients that were registered for an earlier login of the same are used no more.
     async fn forget_superseded(&self, entry: &Entry) {
-        let store = &self.shared.store;
-        let Ok(all) = store.find(self.asked(), None, &self.server.account) else { return };
-        for other in all {
+        let (asked, account) = (self.asked().to_owned(), self.server.account.clone());
+        let all = self.shared.with_store(move |store| store.find(&asked, None, &account)).await;
+        for other in all.unwrap_or_default() {
             if other.id() == entry.id() || other.client.origin != Origin::Registered {
                 continue;
             }
-            let Ok(lock) = store.lock(&other.id(), self.shared.settings.lock_timeout).await else { continue };
-            if let Err(error) = store.remove(&other.id(), other.generation, &lock) {
+            let Ok(lock) = self.shared.lock(&other.id()).await else { continue };
+            if let Err(error) = self.shared.remove(&other.id(), other.generation, &lock).await {
                 tracing::debug!(%error, "an earlier sign-in could not be removed");
             }
         }
     }
-}
-
-/// It has tokens that reach as far as is wanted.
-fn serves(entry: &Entry, scopes: &[String]) -> bool {
-    let wanted = union(scopes.iter().chain(&entry.wanted));
-    entry.tokens.as_ref().is_some_and(|tokens| {
-        let usable =
-            tokens.refresh.is_some() || tokens.left(crate::token::now()).is_none_or(|left| !left.is_zero());
-        usable && wanted.iter().all(|scope| tokens.scopes.contains(scope))
-    })
 }

@@ -2,20 +2,30 @@
 //! refresh token that somebody else has used.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::HeaderValue;
 use tokio::time::Instant;
 
+use super::machine::not_accepted;
 use super::{Inner, Live, PAUSE, Session};
-use crate::client::configured;
-use crate::discover::discover;
 use crate::error::AuthError;
 use crate::grant::{Granting, is_spent, is_unknown_client};
 use crate::settings::union;
-use crate::store::{Endpoints, Entry, Lock, Written};
-use crate::token::{Tokens, now};
+use crate::store::{Entry, Lock, Origin, Over, Written};
+use crate::token::{TokenReply, Tokens, now_ms};
 
 type Header = Option<HeaderValue>;
+
+/// How often it is begun anew where somebody changes the store without its lock.
+const ATTEMPTS: usize = 3;
+
+/// What became of one attempt.
+enum Attempt {
+    Done(Header),
+    /// Somebody who does not ask for the lock has changed the store meanwhile.
+    Overtaken,
+}
 
 impl Session {
     /// A token other than the refused one. It goes on when nobody waits for it any more.
@@ -23,6 +33,18 @@ impl Session {
         let inner = Arc::clone(&self.inner);
         let task = super::TASKS.spawn(async move { inner.renewed(refused).await });
         joined(task.await)
+    }
+
+    /// The same, and no longer than half the time for which the token of now is still good: that one is used then.
+    pub(super) async fn renew_in_time(&self) -> Result<Header, AuthError> {
+        let Some((header, left)) = self.inner.spare() else { return self.renew(None).await };
+        match tokio::time::timeout(left / 2, self.renew(None)).await {
+            Ok(done) => done,
+            Err(_) => {
+                self.inner.lend(&header);
+                Ok(Some(header))
+            }
+        }
     }
 
     /// A token that reaches as far as these scopes and those that were granted.
@@ -66,28 +88,42 @@ impl Inner {
     }
 
     async fn found_or_refreshed(&self, refused: Option<&HeaderValue>) -> Result<Header, AuthError> {
-        let kept = self.kept().await?;
-        if let Some(header) = kept.as_ref().and_then(|entry| self.adopt(entry, refused)) {
-            return Ok(Some(header));
+        for _ in 0..ATTEMPTS {
+            let kept = match self.kept().await {
+                // What is not kept for others can be had all the same.
+                Err(AuthError::Store { .. }) if self.is_machine() => None,
+                kept => kept?,
+            };
+            if let Some(header) = kept.as_ref().and_then(|entry| self.adopt(entry, refused)) {
+                return Ok(Some(header));
+            }
+            if self.is_machine() {
+                let wanted = kept.as_ref().map(|entry| entry.wanted.clone()).unwrap_or_default();
+                return self.as_machine(kept, wanted, refused).await.map(Some);
+            }
+            let Some(entry) = kept else { return Ok(None) };
+            let Some(tokens) = &entry.tokens else { return Ok(None) };
+            if tokens.refresh.is_none() {
+                return self.used_to_the_end(&entry, refused);
+            }
+            let lock = match self.shared.lock(&entry.id()).await {
+                Ok(lock) => lock,
+                Err(error) => return self.still_good(&entry, refused).ok_or(error).map(Some),
+            };
+            match self.refreshed(&entry, refused, lock).await? {
+                Attempt::Done(header) => return Ok(header),
+                Attempt::Overtaken => {}
+            }
         }
-        if self.is_machine() {
-            let wanted = kept.as_ref().map(|entry| entry.wanted.clone()).unwrap_or_default();
-            return self.as_machine(kept, wanted, refused).await.map(Some);
-        }
-        let Some(entry) = kept else { return Ok(None) };
-        let Some(tokens) = &entry.tokens else { return Ok(None) };
-        if tokens.refresh.is_none() {
-            return self.used_to_the_end(&entry, refused);
-        }
-        let lock = self.shared.store.lock(&entry.id(), self.shared.settings.lock_timeout).await?;
-        self.refreshed(&entry, refused, lock).await
+        let reason = "the sign-in is changed again and again by a program that does not ask for its lock";
+        Err(AuthError::Late { reason: reason.to_owned() })
     }
 
     /// A token that cannot be renewed is used until it is refused: the clock may be wrong.
     fn used_to_the_end(&self, entry: &Entry, refused: Option<&HeaderValue>) -> Result<Header, AuthError> {
         match entry.tokens.as_ref().and_then(Tokens::header) {
             Some(header) if refused != Some(&header) => {
-                self.hold(header.clone(), None);
+                self.hold(header.clone(), None, None);
                 Ok(Some(header))
             }
             _ => Err(AuthError::needs_login(
@@ -102,25 +138,26 @@ impl Inner {
         seen: &Entry,
         refused: Option<&HeaderValue>,
         lock: Lock,
-    ) -> Result<Header, AuthError> {
+    ) -> Result<Attempt, AuthError> {
         let id = seen.id();
-        let read = {
-            let id = id.clone();
-            self.shared.with_store(move |store| store.read(&id)).await?
-        };
-        let Some(mut entry) = read else { return Ok(None) };
+        let Some(mut entry) = self.shared.read(&id).await? else { return Ok(Attempt::Done(None)) };
         if let Some(header) = self.adopt(&entry, refused) {
-            return Ok(Some(header));
+            return Ok(Attempt::Done(Some(header)));
         }
-        let Some(tokens) = entry.tokens.clone() else { return Ok(None) };
-        let Some(refresh) = tokens.refresh.clone() else { return self.used_to_the_end(&entry, refused) };
-        let generation = entry.generation;
-        let still_good = |error: AuthError| self.still_good(&entry, refused).ok_or(error).map(Some);
-        let prepared = match self.shared.store.prepare(&id, &lock) {
+        let Some(tokens) = entry.tokens.clone() else { return Ok(Attempt::Done(None)) };
+        let Some(refresh) = tokens.refresh.clone() else {
+            return self.used_to_the_end(&entry, refused).map(Attempt::Done);
+        };
+        let over = Over::Generation(entry.generation);
+        let prepared = match self.shared.prepare(&id, &lock).await {
             Ok(prepared) => prepared,
             // A token that could not be kept would be lost, and with it the sign-in of all others.
-            Err(error) => return still_good(error),
+            Err(error) => return self.still_good(&entry, refused).ok_or(error).map(Some).map(Attempt::Done),
         };
+        if let Some(client) = &self.server.client {
+            // The configuration may have another secret by now.
+            entry.client.secret.clone_from(&client.secret);
+        }
         let http = self.http.near(&self.server.resource).await;
         let granting = Granting {
             http: &http,
@@ -129,131 +166,78 @@ impl Inner {
             resource: &entry.resource,
         };
         let reply = granting.refresh(&refresh).await;
-        let failure = match &reply {
+        let failure = match reply {
             Ok(reply) => {
-                entry.tokens = Some(Tokens::of(reply, &tokens.scopes, Some(&refresh)));
-                entry.ended = None;
+                renewed_by(&mut entry, &reply, &tokens);
                 None
             }
-            Err(error) if is_spent(error) || is_unknown_client(error) => {
-                entry.tokens = None;
-                if is_unknown_client(error) {
-                    entry.client.redirect = None;
+            Err(error) => match ended_by(&mut entry, &error) {
+                Some(ended) => Some(ended),
+                None => {
+                    let error = if is_unknown_client(&error) { not_accepted(&entry, &error) } else { error };
+                    return self.still_good(&entry, refused).ok_or(error).map(Some).map(Attempt::Done);
                 }
-                let reason = format!("the sign-in is no longer accepted: {error}");
-                entry.ended = Some(reason.clone());
-                Some(AuthError::needs_login(reason))
-            }
-            Err(error) => return still_good(error.clone()),
+            },
         };
-        // Prepared: no time passes here that would need another thread.
-        let written = match (prepared.keep(&mut entry, generation), &failure) {
+        let written = match (self.shared.keep(prepared, entry.clone(), over, &lock).await, &failure) {
             (Ok(written), _) => written,
             // The new token exists in this process alone, and the old one is used up: better used than thrown away.
             (Err(error), None) => {
                 tracing::error!(%error, "a refreshed token could not be kept: others have to sign in again");
-                Written::Kept
+                Written::Kept(Box::new(entry))
             }
             (Err(error), Some(_)) => return Err(error),
         };
         drop(lock);
         match (written, failure) {
-            (Written::Newer(Some(newer)), _) => match self.adopt(&newer, refused) {
-                Some(header) => Ok(Some(header)),
-                None => {
-                    Err(AuthError::needs_login("the sign-in was changed by somebody else at the same time"))
-                }
-            },
-            (Written::Newer(None), _) => Ok(None),
-            (Written::Kept, Some(failure)) => Err(failure),
-            (Written::Kept, None) => Ok(self.adopt_new(&entry)),
+            (Written::Overtaken, _) => Ok(Attempt::Overtaken),
+            (Written::Kept(_), Some(failure)) => Err(failure),
+            (Written::Kept(entry), None) => self.adopt_new(&entry).map(Some).map(Attempt::Done),
         }
     }
 
     /// A token that came this moment is used, however short its life.
-    fn adopt_new(&self, entry: &Entry) -> Header {
-        self.adopt(entry, None).or_else(|| {
-            let tokens = entry.tokens.as_ref()?;
-            let header = tokens.header()?;
-            self.hold(header.clone(), tokens.expires_in.map(|life| Instant::now() + life));
-            Some(header)
-        })
+    pub(super) fn adopt_new(&self, entry: &Entry) -> Result<HeaderValue, AuthError> {
+        let header = entry.tokens.as_ref().and_then(Tokens::header);
+        let header = header.ok_or_else(|| AuthError::answer("its token cannot be sent in a header"))?;
+        if self.adopt(entry, None).is_none() {
+            let end = entry.tokens.as_ref().and_then(|tokens| tokens.expires_in);
+            let end = end.map(|life| Instant::now() + life);
+            self.hold(header.clone(), end, end);
+        }
+        self.state_mut().granted = Some((Instant::now(), header.clone()));
+        Ok(header)
     }
 
     /// A token is renewed a little before its end: until then the old one serves, if the new one cannot be had.
     fn still_good(&self, entry: &Entry, refused: Option<&HeaderValue>) -> Header {
         let tokens = entry.tokens.as_ref()?;
         let header = tokens.header().filter(|header| refused != Some(header))?;
-        let left = tokens.left(now()).filter(|left| !left.is_zero())?;
-        self.hold(header.clone(), Some(Instant::now() + left.min(PAUSE)));
+        let left = tokens.left(now_ms()).filter(|left| !left.is_zero())?;
+        let now = Instant::now();
+        self.hold(header.clone(), Some(now + left.min(PAUSE)), Some(now + left));
         Some(header)
     }
 
-    /// Client credentials (RFC 6749, 4.4): nobody is asked, so whoever needs a token gets one.
-    pub(super) async fn as_machine(
-        &self,
-        kept: Option<Entry>,
-        wanted: Vec<String>,
-        refused: Option<&HeaderValue>,
-    ) -> Result<HeaderValue, AuthError> {
-        let Some(client) = &self.server.client else {
-            return Err(AuthError::setting("CLIENT_ID", "client credentials need a client and its secret"));
-        };
-        let http = self.http.near(&self.server.resource).await;
-        let mut entry = match kept {
-            Some(entry) => entry,
-            None => self.machine_entry(&http, wanted.clone()).await?,
-        };
-        let id = entry.id();
-        let lock = self.shared.store.lock(&id, self.shared.settings.lock_timeout).await?;
-        let read = {
-            let id = id.clone();
-            self.shared.with_store(move |store| store.read(&id)).await?
-        };
-        let generation = read.as_ref().map_or(0, |read| read.generation);
-        if let Some(read) = read {
-            if let Some(header) = self.adopt(&read, refused).filter(|_| covers(&read, &wanted)) {
-                return Ok(header);
+    /// The token of now and how long it is still good, where it is.
+    fn spare(&self) -> Option<(HeaderValue, Duration)> {
+        match &self.state().live {
+            Live::Token(token) => {
+                let left = token.end?.checked_duration_since(Instant::now())?;
+                (!left.is_zero()).then(|| (token.header.clone(), left))
             }
-            entry = read;
+            _ => None,
         }
-        // The configuration may have another secret by now.
-        entry.client.secret.clone_from(&client.secret);
-        entry.wanted = union(entry.wanted.iter().chain(&wanted));
-        let prepared = self.shared.store.prepare(&id, &lock)?;
-        let scopes = self.scopes(&entry.wanted, &[]);
-        let granting = Granting {
-            http: &http,
-            client: &entry.client,
-            token: &entry.endpoints.token,
-            resource: &entry.resource,
-        };
-        let reply = granting.credentials(&scopes).await?;
-        entry.tokens = Some(Tokens::of(&reply, &scopes, None));
-        prepared.keep(&mut entry, generation)?;
-        drop(lock);
-        self.adopt_new(&entry).ok_or_else(|| AuthError::answer("its token cannot be sent in a header"))
     }
 
-    async fn machine_entry(&self, http: &crate::http::Http, wanted: Vec<String>) -> Result<Entry, AuthError> {
-        let challenge = self.state().challenge.clone();
-        let found = discover(http, &self.server.resource, challenge.as_ref(), None, false).await?;
-        let Some(client) = &self.server.client else {
-            return Err(AuthError::setting("CLIENT_ID", "client credentials need a client and its secret"));
-        };
-        Ok(Entry {
-            asked: self.asked().to_owned(),
-            account: self.server.account.clone(),
-            client: configured(client, &found.issuer),
-            endpoints: Endpoints { token: found.issuer.token, revocation: found.issuer.revocation },
-            issuer: found.issuer.name,
-            resource: found.resource,
-            tokens: None,
-            wanted: union(found.scopes.iter().filter(|_| self.server.scopes.is_empty()).chain(&wanted)),
-            ended: None,
-            generation: 0,
-            changed_at: 0,
-        })
+    /// Uses the token of now a little longer, where nobody has found another meanwhile.
+    fn lend(&self, header: &HeaderValue) {
+        if let Live::Token(token) = &mut self.state_mut().live
+            && token.header == *header
+        {
+            let until = Instant::now() + PAUSE;
+            token.until = Some(token.end.map_or(until, |end| end.min(until)));
+        }
     }
 
     async fn stepped_up(&self, scopes: Vec<String>, refused: Header) -> Result<bool, AuthError> {
@@ -267,14 +251,17 @@ impl Inner {
             return Ok(true);
         }
         let granted = entry.tokens.as_ref().map(|tokens| tokens.scopes.clone()).unwrap_or_default();
-        if scopes.iter().all(|scope| granted.contains(scope)) {
-            // It has what the server says it lacks: a wider one cannot be asked for.
+        // It has what the server says it lacks, or it was asked for and not given: asking again would be no use.
+        let asked = |scope: &String| self.is_machine() && entry.wanted.contains(scope);
+        if scopes.iter().all(|scope| granted.contains(scope) || asked(scope)) {
             return Ok(false);
         }
         // What was granted is asked for again: the new token is to do all that the old one did.
         let wanted = union(granted.iter().chain(&scopes));
         if self.is_machine() {
-            return self.as_machine(Some(entry), wanted, refused.as_ref()).await.map(|_| true);
+            self.as_machine(Some(entry), wanted, refused.as_ref()).await?;
+            let entry = self.kept().await?;
+            return Ok(entry.is_none_or(|entry| covers(&entry, &scopes)));
         }
         self.note_wanted(&entry, &wanted).await;
         let reason = format!("the server wants more than was granted: scope \"{}\"", scopes.join(" "));
@@ -283,15 +270,21 @@ impl Inner {
 
     /// The next login asks for these too, in whichever process it is. Where that cannot be kept, it is asked again then.
     async fn note_wanted(&self, seen: &Entry, wanted: &[String]) {
+        let all = |entry: &Entry| union(entry.wanted.iter().chain(wanted));
+        self.change_wanted(seen, all).await;
+    }
+
+    pub(super) async fn change_wanted(&self, seen: &Entry, change: impl Fn(&Entry) -> Vec<String>) {
         let id = seen.id();
         let noted = async {
-            let lock = self.shared.store.lock(&id, self.shared.settings.lock_timeout).await?;
-            let Some(mut entry) = self.shared.store.read(&id)? else { return Ok(()) };
-            let generation = entry.generation;
-            let all = union(entry.wanted.iter().chain(wanted));
-            if all != entry.wanted {
-                entry.wanted = all;
-                self.shared.store.prepare(&id, &lock)?.keep(&mut entry, generation)?;
+            let lock = self.shared.lock(&id).await?;
+            let Some(mut entry) = self.shared.read(&id).await? else { return Ok(()) };
+            let over = Over::Generation(entry.generation);
+            let wanted = change(&entry);
+            if wanted != entry.wanted {
+                entry.wanted = wanted;
+                let prepared = self.shared.prepare(&id, &lock).await?;
+                self.shared.keep(prepared, entry, over, &lock).await?;
             }
             Ok::<(), AuthError>(())
         };
@@ -301,6 +294,30 @@ impl Inner {
     }
 }
 
-fn covers(entry: &Entry, scopes: &[String]) -> bool {
+fn renewed_by(entry: &mut Entry, reply: &TokenReply, before: &Tokens) {
+    entry.tokens = Some(Tokens::of(reply, &before.scopes, before.refresh.as_ref()));
+    entry.ended = None;
+}
+
+/// The failure that ends a sign-in. `None`: it is none of these, and the tokens are as good as before.
+fn ended_by(entry: &mut Entry, error: &AuthError) -> Option<AuthError> {
+    let unknown = is_unknown_client(error);
+    if !unknown && !is_spent(error) {
+        return None;
+    }
+    if unknown && entry.client.origin != Origin::Registered {
+        // Its secret is wrong, or it may not do this: that is not mended by losing the tokens.
+        return None;
+    }
+    if unknown {
+        entry.client.redirect = None;
+    }
+    entry.tokens = None;
+    let reason = format!("the sign-in is no longer accepted: {error}");
+    entry.ended = Some(reason.clone());
+    Some(AuthError::needs_login(reason))
+}
+
+pub(super) fn covers(entry: &Entry, scopes: &[String]) -> bool {
     entry.tokens.as_ref().is_some_and(|tokens| scopes.iter().all(|scope| tokens.scopes.contains(scope)))
 }

@@ -10,7 +10,7 @@ use super::{Auth, Live, Session};
 use crate::error::AuthError;
 use crate::grant::Granting;
 use crate::store::{Entry, Origin};
-use crate::token::now;
+use crate::token::now_ms;
 
 /// How a sign-in stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub struct SignIn {
 
 impl SignIn {
     pub(super) fn of(entry: &Entry) -> Self {
-        let left = entry.tokens.as_ref().and_then(|tokens| tokens.left(now()));
+        let left = entry.tokens.as_ref().and_then(|tokens| tokens.left(now_ms()));
         let state = match &entry.tokens {
             None => SignInState::SignedOut,
             Some(_) if left.is_none_or(|left| !left.is_zero()) => SignInState::SignedIn,
@@ -119,20 +119,16 @@ impl Session {
     /// Signs out: the server is told (RFC 7009) where it can be, and what is kept is forgotten in any case.
     pub async fn revoke(&self) -> Result<SignedOut, AuthError> {
         let inner = &self.inner;
-        let (asked, account) = (inner.asked().to_owned(), inner.server.account.clone());
-        let client = inner.client_id().map(str::to_owned);
         let _one = inner.renewing.lock().await;
-        let found =
-            inner.shared.with_store(move |store| store.find(&asked, client.as_deref(), &account)).await?;
         let mut out = SignedOut::default();
-        for seen in found {
-            let lock = inner.shared.store.lock(&seen.id(), inner.shared.settings.lock_timeout).await?;
+        for seen in inner.all_kept().await? {
+            let lock = inner.shared.lock(&seen.id()).await?;
             // Whatever it is by now: the person wants to be signed out.
-            let Some(entry) = inner.shared.store.read(&seen.id())? else { continue };
+            let Some(entry) = inner.shared.read(&seen.id()).await? else { continue };
             if let Err(reason) = self.tell(&entry).await {
                 out.not_told.push(format!("{}: {reason}", entry.issuer));
             }
-            if inner.shared.store.remove(&entry.id(), entry.generation, &lock)? {
+            if inner.shared.remove(&entry.id(), entry.generation, &lock).await? {
                 out.forgotten += 1;
             }
         }
@@ -163,7 +159,7 @@ impl Session {
 impl Auth {
     /// All sign-ins that are kept, with the files that cannot be read.
     pub async fn all(&self) -> Result<Vec<(PathBuf, Result<SignIn, AuthError>)>, AuthError> {
-        let all = self.shared.with_store(crate::store::Store::all).await?;
+        let all = self.shared.with_store(|store| store.all()).await?;
         Ok(all.into_iter().map(|(path, entry)| (path, entry.map(|entry| SignIn::of(&entry)))).collect())
     }
 }

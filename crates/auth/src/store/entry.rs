@@ -135,7 +135,7 @@ impl Entry {
             tokens: self.tokens.as_ref().map(|tokens| RawTokens {
                 access: tokens.access.expose().to_owned(),
                 refresh: tokens.refresh.as_ref().map(|secret| secret.expose().to_owned()),
-                obtained_at: tokens.obtained_at,
+                obtained_at_ms: tokens.obtained_at_ms,
                 expires_in: tokens.expires_in.map(|life| life.as_secs()),
                 scopes: tokens.scopes.clone(),
             }),
@@ -171,7 +171,7 @@ impl Entry {
             tokens: raw.tokens.as_ref().map(|tokens| Tokens {
                 access: Secret::in_use(tokens.access.as_str()),
                 refresh: tokens.refresh.as_deref().map(Secret::in_use),
-                obtained_at: tokens.obtained_at,
+                obtained_at_ms: tokens.obtained_at_ms,
                 expires_in: tokens.expires_in.map(Duration::from_secs),
                 scopes: tokens.scopes.clone(),
             }),
@@ -223,7 +223,7 @@ struct RawTokens {
     access: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refresh: Option<String>,
-    obtained_at: u64,
+    obtained_at_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires_in: Option<u64>,
     #[serde(default)]

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use zeroize::Zeroizing;
 
 use super::lock::Lock;
-use super::{damaged, place};
+use super::place;
 use crate::error::AuthError;
 use crate::keyring::{Platform, Unavailable};
 use crate::settings::KeyringUse;
@@ -33,6 +33,9 @@ pub(super) struct Keys {
 
 type Key = Zeroizing<[u8; KEY_LEN]>;
 
+/// What changes when another key is made.
+pub(super) type Stamp = (u64, Option<std::time::SystemTime>);
+
 impl Keys {
     pub(super) fn new(directory: PathBuf, keyring: KeyringUse) -> Self {
         Self { path: directory.join("key"), directory, keyring }
@@ -40,6 +43,12 @@ impl Keys {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// `None`: there is no key.
+    pub(super) fn stamp(&self) -> Option<Stamp> {
+        let found = std::fs::metadata(&self.path).ok()?;
+        Some((found.len(), found.modified().ok()))
     }
 
     /// Where the key is, as far as there is one.
@@ -94,7 +103,8 @@ impl Keys {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(AuthError::store(&self.path, format!("cannot be read: {error}"))),
         };
-        let broken = || AuthError::store(&self.path, damaged("it is no key"));
+        let broken =
+            || AuthError::store(&self.path, "is damaged (it is no key): remove it, and sign in again");
         let text = std::str::from_utf8(&bytes).map_err(|_| broken())?.trim();
         if text == IN_KEYRING {
             let kept = Platform::open()
@@ -125,9 +135,14 @@ impl Keys {
         let text = Zeroizing::new(STANDARD.encode(*key));
         let kept = match self.keyring {
             KeyringUse::Never => Err(Unavailable::new("it is not to be used")),
-            KeyringUse::Auto | KeyringUse::Always => {
-                Platform::open().and_then(|keyring| keyring.set(NAME, &text))
-            }
+            KeyringUse::Auto | KeyringUse::Always => Platform::open().and_then(|keyring| {
+                // Of another directory of this user's, whose sign-ins would be lost with it.
+                if let Some(kept) = keyring.get(NAME)?.and_then(|kept| parse(kept.expose())) {
+                    key = kept;
+                    return Ok(());
+                }
+                keyring.set(NAME, &text)
+            }),
         };
         let line = match kept {
             Ok(()) => Zeroizing::new(format!("{IN_KEYRING}\n")),

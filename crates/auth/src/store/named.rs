@@ -17,7 +17,7 @@ impl Store {
         if let Some(keyring) = self.keyring(false)? {
             // Programs of the desktop keep secrets there too.
             if let Some(secret) = keyring.get(name).map_err(|error| self.unavailable(&error))? {
-                return Ok(Some(secret));
+                return Ok(Some(secret.made_known()));
             }
         }
         let path = self.named_path(name);

@@ -20,6 +20,9 @@ pub(super) fn make(directory: &Path) -> Result<(), AuthError> {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
             Ok(()) | Err(_) => {}
         }
+        if !directory.is_dir() {
+            return Err(AuthError::store(directory, "is no directory: remove it, or name another"));
+        }
     }
     tighten(directory, 0o700).map_err(failed)
 }
@@ -50,6 +53,14 @@ fn tighten(path: &Path, mode: u32) -> io::Result<()> {
 #[cfg(not(unix))]
 fn tighten(_: &Path, _: u32) -> io::Result<()> {
     Ok(())
+}
+
+/// A file that took another's place does so after a power cut too: else a token that was used up would be back. Where a
+/// file system cannot do that, it is as well kept as all else there.
+pub(super) fn settle(directory: &Path) {
+    if let Err(error) = fs::File::open(directory).and_then(|directory| directory.sync_all()) {
+        tracing::debug!(%error, "the directory of the sign-ins is not settled");
+    }
 }
 
 /// The bytes of a file of the store.

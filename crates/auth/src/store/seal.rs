@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::damaged;
-use super::key::{KEY_LEN, Keys};
+use super::key::{KEY_LEN, Keys, Stamp};
 use crate::error::AuthError;
 use crate::settings::KeyringUse;
 
@@ -35,7 +35,7 @@ struct Versioned {
 #[derive(Debug)]
 pub(super) struct Sealer {
     keys: Keys,
-    key: Mutex<Option<Arc<LessSafeKey>>>,
+    key: Mutex<Option<(Stamp, Arc<LessSafeKey>)>>,
 }
 
 impl Sealer {
@@ -94,15 +94,20 @@ impl Sealer {
         Ok(bytes)
     }
 
+    /// The key of now: a process that runs for weeks notices when the store was thrown away and begun anew.
     fn key(&self, make: bool) -> Result<Arc<LessSafeKey>, AuthError> {
         let mut held = self.key.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(key) = &*held {
+        if let Some((stamp, key)) = &*held
+            && self.keys.stamp().as_ref() == Some(stamp)
+        {
             return Ok(Arc::clone(key));
         }
         let bytes: Zeroizing<[u8; KEY_LEN]> = self.keys.get(make)?;
         let key = UnboundKey::new(&CHACHA20_POLY1305, &*bytes)
             .map_err(|_| AuthError::store(self.keys.path(), damaged("its length is wrong")))?;
-        Ok(Arc::clone(held.insert(Arc::new(LessSafeKey::new(key)))))
+        let key = Arc::new(LessSafeKey::new(key));
+        *held = self.keys.stamp().map(|stamp| (stamp, Arc::clone(&key)));
+        Ok(key)
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::Read as _;
 
 use toolway_secret::Secret;
 
+use super::servers::machine;
 use super::{Environment, UsageError};
 use crate::border::keep;
 
@@ -49,7 +50,7 @@ fn value(inner: &str, environment: &Environment, what: &str) -> Result<String, U
         Some(("file", path)) => {
             file(path.trim()).map_err(|reason| format!("cannot read {}: {reason}", path.trim()))
         }
-        Some(("keyring", name)) => keyring(name.trim(), environment)
+        Some(("keyring", name)) => keyring(name.trim(), &machine(environment)?)
             .map_err(|reason| format!("${{{inner}}} cannot be read: {reason}")),
         Some(("env", name)) => return variable(name, environment, what),
         _ => return variable(inner, environment, what),
@@ -70,8 +71,8 @@ fn variable(name: &str, environment: &Environment, what: &str) -> Result<String,
     Ok(value.to_owned())
 }
 
-fn keyring(name: &str, environment: &Environment) -> Result<String, String> {
-    let keyring = environment.keyring().ok_or("no keyring is at hand here")?;
+fn keyring(name: &str, machine: &toolway_config::Environment) -> Result<String, String> {
+    let keyring = machine.keyring.as_ref().ok_or("no keyring is at hand here")?;
     keyring(name).map(|secret| secret.expose().to_owned())
 }
 
@@ -89,10 +90,6 @@ fn file(path: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use toolway_secret::Secret;
-
     use super::*;
 
     fn good(text: &str, environment: &Environment) -> String {
@@ -121,11 +118,10 @@ mod tests {
         let path = directory.path().join("token");
         let path = path.to_str().unwrap();
         std::fs::write(path, "of a file \r\n\n").unwrap();
-        let reader: toolway_config::KeyringReader = Arc::new(|name| match name {
-            "gh" => Ok(Secret::new("of the keyring")),
-            _ => Err("it holds nothing of this name".to_owned()),
-        });
-        let environment = Environment::default().with_keyring(Some(reader));
+        let state = directory.path().to_str().unwrap();
+        let environment = Environment::of(&[("HOME", state), ("XDG_STATE_HOME", state)]);
+        let named = crate::compose::servers::own_machine(&environment).unwrap();
+        named.sign_ins().unwrap().named().set("gh", &Secret::new("of the keyring")).unwrap();
         assert_eq!(good(&format!("<${{file:{path}}}>"), &environment), "<of a file >");
         assert_eq!(good("<${keyring:gh}>", &environment), "<of the keyring>");
         let told = |text: &str, environment: &Environment| {
@@ -133,11 +129,11 @@ mod tests {
         };
         assert_eq!(
             told("${keyring:no}", &environment),
-            "--header X: ${keyring:no} cannot be read: it holds nothing of this name"
+            "--header X: ${keyring:no} cannot be read: there is no secret of this name: toolway auth secret set no < FILE"
         );
         assert_eq!(
             told("${keyring:gh}", &Environment::default()),
-            "--header X: ${keyring:gh} cannot be read: no keyring is at hand here"
+            "--header X: ${keyring:gh} cannot be read: there is no home directory in which it could be kept"
         );
         assert!(told("${file:/none/x}", &environment).starts_with("--header X: cannot read /none/x: "));
         std::fs::write(path, "x".repeat(65 << 10)).unwrap();

@@ -151,11 +151,7 @@ pub(crate) fn machine(own: &Environment) -> Result<toolway_config::Environment, 
 pub(crate) fn own_machine(own: &Environment) -> Result<Machine, UsageError> {
     let cwd = std::env::current_dir()
         .map_err(|error| UsageError::new("working directory", format!("there is none: {error}")))?;
-    let machine = Machine::new(own.all().collect(), cwd).with_helper(supervisor::own_binary().ok());
-    Ok(match own.keyring() {
-        Some(keyring) => machine.with_keyring(Arc::clone(keyring)),
-        None => machine,
-    })
+    Ok(Machine::new(own.all().collect(), cwd).with_helper(supervisor::own_binary().ok()))
 }
 
 /// A gateway that stands behind so many others is part of a circle.

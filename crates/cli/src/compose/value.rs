@@ -3,15 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
-use toolway_config::KeyringReader;
-
 use super::UsageError;
 
 /// Our environment, read once. `Debug` shows the variables' names only.
 #[derive(Clone, Default)]
 pub(crate) struct Environment {
     variables: Vec<(OsString, OsString)>,
-    keyring: Option<KeyringReader>,
 }
 
 impl fmt::Debug for Environment {
@@ -23,24 +20,13 @@ impl fmt::Debug for Environment {
 impl Environment {
     /// As it is now.
     pub(crate) fn read() -> Self {
-        Self { variables: std::env::vars_os().collect(), keyring: None }
+        Self { variables: std::env::vars_os().collect() }
     }
 
     #[cfg(test)]
     pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
         let variables = pairs.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Self { variables, keyring: None }
-    }
-
-    /// The same with the user's keyring, where `${keyring:NAME}` comes from.
-    #[cfg(test)]
-    pub(crate) fn with_keyring(self, keyring: Option<KeyringReader>) -> Self {
-        Self { keyring, ..self }
-    }
-
-    /// The user's keyring, where there is one.
-    pub(crate) fn keyring(&self) -> Option<&KeyringReader> {
-        self.keyring.as_ref()
+        Self { variables }
     }
 
     /// All variables.
