@@ -88,7 +88,8 @@ fn writer() -> Option<SyncSender<Piece>> {
         }
         write(&foreign.rest());
     };
-    std::thread::Builder::new().name("stderr out".to_owned()).stack_size(128 << 10).spawn(work).ok()?;
+    // The redactor's patterns are put together by whoever needs them first, which takes some depth.
+    std::thread::Builder::new().name("stderr out".to_owned()).stack_size(1 << 20).spawn(work).ok()?;
     Some(sender)
 }
 

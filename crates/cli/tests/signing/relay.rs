@@ -1,5 +1,7 @@
 //! `--oauth` on a relay.
 
+use std::time::Instant;
+
 use anyhow::{Result, ensure};
 use toolway_testkit::oauth::{Approval, Browser, Issuer, IssuerOptions};
 use toolway_testkit::{INITIALIZE, INITIALIZED, SOON};
@@ -32,7 +34,17 @@ fn relays_of_one_user_sign_in_once_and_refresh_once() -> Result<()> {
         relay.call("1", "echo", r#"{"text":"after a refresh"}"#)?;
     }
     for relay in &mut relays {
-        says(&relay.answer("1")?, "after a refresh")?;
+        let mut answer = relay.answer("1")?;
+        // A token that is refused right after it was given is not asked about again at once.
+        let until = Instant::now() + SOON;
+        for id in 2.. {
+            if says(&answer, "after a refresh").is_ok() {
+                break;
+            }
+            ensure!(Instant::now() < until, "{}", String::from_utf8_lossy(&answer));
+            relay.call(&id.to_string(), "echo", r#"{"text":"after a refresh"}"#)?;
+            answer = relay.answer(&id.to_string())?;
+        }
     }
     let journal = issuer.journal();
     ensure!(journal.refreshes().len() == 1 && journal.reused() == 0, "{}", journal.told());
