@@ -46,7 +46,12 @@ static TASKS: LazyLock<TaskTracker> = LazyLock::new(|| {
 
 /// Waits until no token is on its way, and no longer than 5 s. To be called on each runtime before it ends.
 pub async fn settle() {
-    if !TASKS.is_empty() && tokio::time::timeout(SETTLE, TASKS.wait()).await.is_err() {
+    settle_within(SETTLE).await;
+}
+
+/// The same, with another bound.
+pub async fn settle_within(most: Duration) {
+    if !TASKS.is_empty() && tokio::time::timeout(most, TASKS.wait()).await.is_err() {
         tracing::warn!("this ends while a token is on its way");
     }
 }

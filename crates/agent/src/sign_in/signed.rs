@@ -44,7 +44,7 @@ impl Authorizer for Signed {
             // Somebody is in front of the browser: with what comes of it this request is let in.
             let going = self.login.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if let Some(login) = going.filter(is_going) {
-                ended(login).await.map_err(|error| told(&error))?;
+                ended(login).await.map_err(|error| still_wanted(&error))?;
             }
             match self.session.authorize().await {
                 // The server's refusal says what it wants, and a login is begun with that.
@@ -62,7 +62,7 @@ impl Authorizer for Signed {
                 Ok(true) => Ok(Retry::Again),
                 Ok(false) => Ok(Retry::No),
                 Err(AuthError::NeedsLogin { scopes, .. }) if challenge.waited && self.opener.is_some() => {
-                    ended(self.login(scopes)).await.map_err(|error| told(&error))?;
+                    ended(self.login(scopes)).await.map_err(|error| still_wanted(&error))?;
                     Ok(Retry::Again)
                 }
                 Err(error) => Err(told(&error)),
@@ -109,6 +109,11 @@ impl Signed {
 
 fn told(error: &AuthError) -> SignInError {
     SignInError { message: error.to_string(), hint: None, needs_login: error.wants_login() }
+}
+
+/// A login that came to nothing, whatever the reason: a person has to sign in still.
+fn still_wanted(error: &AuthError) -> SignInError {
+    SignInError { needs_login: true, ..told(error) }
 }
 
 fn is_going(login: &Login) -> bool {

@@ -75,7 +75,7 @@ async fn a_refresh_that_nobody_waits_for_any_more_is_finished_and_kept() -> Resu
         desk.held().await?;
         drop(asking);
         desk.issuer.open_gates();
-        desk.auth.finish(SOON).await;
+        toolway_auth::settle_within(SOON).await;
         ensure!(
             call(&desk.again(|_| {}).session(desk.server()?), "whoami").await? == good("AT2"),
             "{stage:?}"
@@ -131,7 +131,7 @@ async fn a_token_that_is_still_good_is_used_while_another_is_on_its_way() -> Res
     ensure!(call(&session, "whoami").await? == good("AT1"), "the old one serves");
     desk.held().await?;
     desk.issuer.open_gates();
-    desk.auth.finish(SOON).await;
+    toolway_auth::settle_within(SOON).await;
     ensure!(call(&session, "whoami").await? == good("AT2"));
     ensure!(desk.issuer.journal().refreshes().len() == 1);
     desk.clean()
