@@ -126,12 +126,16 @@ impl McpAuth {
     async fn session(&self, server: &str, redirect: Option<Url>) -> Result<Session, AgentError> {
         let machine = self.options.work_machine();
         let Some(sign_ins) = machine.sign_ins().cloned() else {
-            return Err(AgentError::fault("HOME", "there is no home directory in which tokens could be kept"));
+            return Err(AgentError::fault(
+                "HOME",
+                "there is no home directory in which tokens could be kept",
+            ));
         };
         let (options, name) = (self.options.clone(), server.to_owned());
         let found = tokio::task::spawn_blocking(move || definition(&options, &name)).await;
-        let mut found =
-            found.map_err(|error| AgentError::Runtime { message: format!("the files were not read: {error}") })??;
+        let mut found = found.map_err(|error| AgentError::Runtime {
+            message: format!("the files were not read: {error}"),
+        })??;
         if let Some(url) = redirect {
             found.redirect = Redirect::Elsewhere(url);
         }

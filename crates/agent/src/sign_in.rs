@@ -5,6 +5,7 @@ mod signed;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
@@ -18,13 +19,6 @@ use toolway_transport::{Authorizer, Roots};
 use url::Url;
 
 pub use signed::{Signed, authorizer};
-
-use crate::options::Machine;
-
-/// Where the key of the store is kept: `auto`, `always` or `never` in the platform's keyring.
-const KEYRING: &str = "TOOLWAY_KEYRING";
-/// The address of a client id metadata document.
-const CLIENT_METADATA: &str = "TOOLWAY_CLIENT_METADATA_URL";
 
 /// The signing in of a process: of each server one session, whichever agents and gateways use it.
 #[derive(Clone)]
@@ -40,19 +34,13 @@ impl fmt::Debug for SignIns {
 }
 
 impl SignIns {
-    /// With the store in the user's state directory. Reads nothing yet. `None` without a home.
-    pub(crate) fn of(machine: &Machine) -> Option<Self> {
-        let mut settings =
-            AuthSettings::new(machine.state_dir()?.join("auth"), Arc::new(|| Roots::System.client_config()));
-        settings.keyring = keyring(machine);
-        settings.metadata_document = machine.var(CLIENT_METADATA).and_then(|text| {
-            let url = Url::parse(text).ok().filter(|url| url.scheme() == "https" && url.path() != "/");
-            if url.is_none() {
-                tracing::warn!("{CLIENT_METADATA} is no https address with a path, and is left out");
-            }
-            url
-        });
-        Some(Self { auth: Auth::new(settings), sessions: Arc::default() })
+    /// With the store in a directory, which is made when something is kept. `metadata_document` is the address of a client
+    /// id metadata document. Reads nothing yet.
+    pub fn new(directory: PathBuf, keyring: KeyringUse, metadata_document: Option<Url>) -> Self {
+        let mut settings = AuthSettings::new(directory, Arc::new(|| Roots::System.client_config()));
+        settings.keyring = keyring;
+        settings.metadata_document = metadata_document;
+        Self { auth: Auth::new(settings), sessions: Arc::default() }
     }
 
     /// The session of a server.
@@ -72,15 +60,14 @@ impl SignIns {
         self.auth.named()
     }
 
-    /// Signs the requests to a configured server. `None`: it has a header for that already.
+    /// Signs the requests to a configured server; `hint` says what a person has to do. `None`: it has a header for that already.
     pub(crate) fn sign(
         &self,
-        name: &str,
+        hint: String,
         remote: &ExpandedRemote,
         opener: Option<Arc<dyn Opener>>,
     ) -> Result<Option<Arc<dyn Authorizer>>, AuthError> {
         let server = server_auth(remote)?;
-        let hint = format!("run: toolway login {}", crate::compose::quoted(name, cfg!(windows)));
         Ok(server.map(|server| authorizer(self.session(server), hint, opener)))
     }
 }
@@ -93,22 +80,6 @@ fn key(server: &ServerAuth) -> [u8; 32] {
     // The secret is not in what is printed.
     hash.update(format!("{server:?}"));
     hash.finalize().into()
-}
-
-/// On Linux there is a keyring only where there is a desktop's bus.
-fn keyring(machine: &Machine) -> KeyringUse {
-    match machine.var(KEYRING) {
-        Some("always") => KeyringUse::Always,
-        Some("never") => KeyringUse::Never,
-        Some(other) if other != "auto" => {
-            tracing::warn!("{KEYRING} must be auto, always or never");
-            KeyringUse::Never
-        }
-        _ if cfg!(target_os = "linux") && machine.var("DBUS_SESSION_BUS_ADDRESS").is_none() => {
-            KeyringUse::Never
-        }
-        _ => KeyringUse::Auto,
-    }
 }
 
 /// What signing in to a configured server is made of. `None`: it has an `Authorization` header of its own.

@@ -3,6 +3,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod bridge;
+mod browser;
 mod common;
 mod expand;
 mod given;
@@ -13,6 +14,7 @@ pub(crate) mod serve;
 pub(crate) mod servers;
 mod value;
 
+pub(crate) use browser::Browser;
 pub(crate) use common::{common, log_level, output_dir, saved_command, session_name};
 pub(crate) use expand::{Expanded, expand};
 pub(crate) use given::{address_seen, arguments, header, pair_seen, seen, variable};

@@ -2,7 +2,6 @@
 
 mod args;
 mod border;
-mod browser;
 mod command;
 mod compose;
 mod demo;

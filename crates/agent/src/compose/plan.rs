@@ -66,7 +66,7 @@ fn approve(name: &str) -> String {
 }
 
 /// A word for a shell.
-pub(crate) fn quoted(word: &str, windows: bool) -> String {
+fn quoted(word: &str, windows: bool) -> String {
     let safe = |c: char| c.is_alphanumeric() || "_-./:@%+=,".contains(c) || (windows && c == '\\');
     match (!word.is_empty() && word.chars().all(safe), windows) {
         (true, _) => word.to_owned(),
@@ -119,7 +119,8 @@ fn config(expanded: Expanded, machine: &Machine, timeouts: Timeouts) -> Result<S
         ExpandedTarget::Stdio(stdio) => Target::Child(child(stdio, machine)),
         ExpandedTarget::Remote(remote) => {
             let sign_ins = machine.sign_ins();
-            let signed = sign_ins.map(|all| all.sign(&expanded.name, &remote, machine.opener())).transpose();
+            let hint = format!("run: toolway login {}", quoted(&expanded.name, cfg!(windows)));
+            let signed = sign_ins.map(|all| all.sign(hint, &remote, machine.opener())).transpose();
             let signed = signed.map_err(|error| faulty(format!("auth: {error}")))?.flatten();
             let mut remote = self::remote(remote)?;
             remote.http.authorizer = signed.map(Signer::new);

@@ -6,13 +6,19 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use toolway_auth::Opener;
+use toolway_auth::{KeyringUse, Opener};
 use toolway_config::{Environment, KeyringReader, Platform};
 use toolway_secret::Secret;
 use toolway_transport::supervisor;
+use url::Url;
 
 use crate::error::AgentError;
 use crate::sign_in::SignIns;
+
+/// Where the key of the store of sign-ins is kept: `auto`, `always` or `never` in the platform's keyring.
+const KEYRING: &str = "TOOLWAY_KEYRING";
+/// The address of a client id metadata document.
+const CLIENT_METADATA: &str = "TOOLWAY_CLIENT_METADATA_URL";
 
 /// The machine and the user: variables, home, directories. Cheap to clone. `Debug` shows no values.
 #[derive(Clone)]
@@ -102,7 +108,35 @@ impl Machine {
 
     /// The signing in to servers, with the store in the state directory; `None` without a home.
     pub fn sign_ins(&self) -> Option<&SignIns> {
-        self.sign_ins.get_or_init(|| SignIns::of(self)).as_ref()
+        let made =
+            || Some(SignIns::new(self.state_dir()?.join("auth"), self.keyring(), self.client_metadata()));
+        self.sign_ins.get_or_init(made).as_ref()
+    }
+
+    /// `TOOLWAY_KEYRING`; on Linux there is a keyring only where there is a desktop's bus.
+    fn keyring(&self) -> KeyringUse {
+        match self.var(KEYRING) {
+            Some("always") => KeyringUse::Always,
+            Some("never") => KeyringUse::Never,
+            Some(other) if other != "auto" => {
+                tracing::warn!("{KEYRING} must be auto, always or never");
+                KeyringUse::Never
+            }
+            _ if cfg!(target_os = "linux") && self.var("DBUS_SESSION_BUS_ADDRESS").is_none() => {
+                KeyringUse::Never
+            }
+            _ => KeyringUse::Auto,
+        }
+    }
+
+    /// `TOOLWAY_CLIENT_METADATA_URL`.
+    fn client_metadata(&self) -> Option<Url> {
+        let url = Url::parse(self.var(CLIENT_METADATA)?).ok();
+        let url = url.filter(|url| url.scheme() == "https" && url.path() != "/");
+        if url.is_none() {
+            tracing::warn!("{CLIENT_METADATA} is no https address with a path, and is left out");
+        }
+        url
     }
 
     /// The binary that ends whole trees of processes. Without one, children are ended by their process group.

@@ -35,19 +35,23 @@ fn server(issuer: &Issuer) -> McpServer {
 #[tokio::test]
 async fn statement_a23_a_registered_client_asks_with_its_scopes_and_takes_no_other_answer() -> Result<()> {
     let clients = vec![StaticClient::public("our-client")];
-    let issuer = Issuer::start(IssuerOptions { clients, registration: Registration::Absent, ..IssuerOptions::default() })?;
+    let issuer = Issuer::start(IssuerOptions {
+        clients,
+        registration: Registration::Absent,
+        ..IssuerOptions::default()
+    })?;
     let bench = Bench::new()?;
     let auth = json!({"CLIENT_ID": "our-client", "scopes": ["mcp", "admin"]});
-    let options = bench.options(
-        McpServers::new().with("w", server(&issuer).with("auth", auth)),
-        LocalOptions::default(),
-    );
+    let options = bench
+        .options(McpServers::new().with("w", server(&issuer).with("auth", auth)), LocalOptions::default());
     let auth = McpAuth::new(&options);
     assert_eq!(auth.status("w").await?, None);
-    let elsewhere = Url::parse("http://127.0.0.1:9/back")?;
+    let elsewhere = Url::parse("http://127.0.0.1:9/callback")?;
     let begin = || BeginAuth { redirect: Some(elsewhere.clone()), ..BeginAuth::default() };
     let request = auth.begin("w", begin()).await?;
-    let parameter = |name: &str| request.url.query_pairs().find(|(own, _)| own == name).map(|(_, value)| value.into_owned());
+    let parameter = |name: &str| {
+        request.url.query_pairs().find(|(own, _)| own == name).map(|(_, value)| value.into_owned())
+    };
     assert_eq!(parameter("client_id").as_deref(), Some("our-client"));
     assert_eq!(parameter("scope").as_deref(), Some("mcp admin"));
     assert_eq!(parameter("resource").as_deref(), Some(issuer.resource_url()));
@@ -104,12 +108,11 @@ async fn statement_a24_a_clients_secret_goes_to_the_token_endpoint_and_nowhere_e
     let mut bench = Bench::new()?;
     bench.variable("OUR_SECRET", SECRET);
     let auth = json!({"CLIENT_ID": "our-client", "CLIENT_SECRET": "${env:OUR_SECRET}"});
-    let file = bench.servers(
-        "home/.cursor/mcp.json",
-        &[("w", json!({"url": issuer.resource_url(), "auth": auth}))],
-    )?;
+    let file = bench
+        .servers("home/.cursor/mcp.json", &[("w", json!({"url": issuer.resource_url(), "auth": auth}))])?;
     ensure!(file.exists());
-    let local = LocalOptions { setting_sources: vec![toolway_agent::SettingSource::User], ..LocalOptions::default() };
+    let local =
+        LocalOptions { setting_sources: vec![toolway_agent::SettingSource::User], ..LocalOptions::default() };
     let options = bench.options(McpServers::new(), local);
     let auth = McpAuth::new(&options);
     let request = auth.begin("w", BeginAuth::default()).await?;
@@ -124,7 +127,11 @@ async fn statement_a24_a_clients_secret_goes_to_the_token_endpoint_and_nowhere_e
     agent.close().await;
     let exchange = issuer.journal();
     let code = exchange.grants(Grant::AuthorizationCode);
-    ensure!(code.len() == 1 && code[0].client_auth.is_some_and(|auth| auth.name() != "none"), "{}", exchange.told());
+    ensure!(
+        code.len() == 1 && code[0].client_auth.is_some_and(|auth| auth.name() != "none"),
+        "{}",
+        exchange.told()
+    );
     issuer.fault(toolway_testkit::oauth::FaultRule::always(
         toolway_testkit::oauth::Endpoint::Token,
         toolway_testkit::oauth::Fault::status(401, "invalid_client"),
@@ -151,7 +158,10 @@ async fn statement_a25_without_a_person_the_run_goes_on_and_the_server_waits_for
     let waits = report(&generation, "w", "needs_auth").await?;
     let hint = waits.reason.clone().unwrap_or_default() + &format!("{waits:?}");
     assert!(hint.contains("toolway login w"), "{hint}");
-    assert_eq!(text(&call(&generation, "ok__echo", json!({})).await?), text(&call(&generation, "ok__echo", json!({})).await?));
+    assert_eq!(
+        text(&call(&generation, "ok__echo", json!({})).await?),
+        text(&call(&generation, "ok__echo", json!({})).await?)
+    );
     assert_eq!((issuer.journal().authorizations(), issuer.journal().refreshes().len()), (0, 0));
 
     // Somebody signs in, as a client that registers itself; the agent that runs gets the tools.
@@ -159,7 +169,10 @@ async fn statement_a25_without_a_person_the_run_goes_on_and_the_server_waits_for
     let request = auth.begin("w", BeginAuth::default()).await?;
     let (seen, signed) = tokio::join!(visited(Browser::default(), &request.url), auth.wait("w"));
     seen?;
-    assert_eq!((signed?.state, auth.status("w").await?.map(|one| one.client)), (SignInState::SignedIn, Some("registered")));
+    assert_eq!(
+        (signed?.state, auth.status("w").await?.map(|one| one.client)),
+        (SignInState::SignedIn, Some("registered"))
+    );
     report(&generation, "w", "connected").await?;
     agent.close().await;
     bench.leaks().check(DEADLINE)
@@ -199,10 +212,8 @@ async fn statement_a26_two_calls_with_an_expired_token_refresh_it_once() -> Resu
     let generation = run(&agent).await?;
     tool(&generation, "w__whoami").await?;
     issuer.expire_access_tokens();
-    let (one, two) = tokio::join!(
-        call(&generation, "w__whoami", json!({})),
-        call(&generation, "w__whoami", json!({})),
-    );
+    let (one, two) =
+        tokio::join!(call(&generation, "w__whoami", json!({})), call(&generation, "w__whoami", json!({})),);
     assert!(text(&one?).contains("AT2") && text(&two?).contains("AT2"));
     assert_eq!((issuer.journal().refreshes().len(), issuer.journal().reused()), (1, 0));
     agent.close().await;

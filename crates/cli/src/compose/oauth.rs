@@ -9,9 +9,8 @@ use toolway_transport::{HttpConfig, Signer};
 
 use super::servers::own_machine;
 use super::value::Value;
-use super::{Environment, UsageError};
+use super::{Browser, Environment, UsageError};
 use crate::args::OAuthArgs;
-use crate::browser::Browser;
 use crate::render::quoted;
 
 /// The variable that holds a client's secret.

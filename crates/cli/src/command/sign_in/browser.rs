@@ -8,8 +8,7 @@ use toolway_transport::BoxFuture;
 use url::Url;
 
 use super::super::shell::Refusal;
-use crate::browser::Browser;
-use crate::compose::Environment;
+use crate::compose::{Browser, Environment};
 use crate::show::safe;
 
 /// The stack of the thread that reads what is pasted.

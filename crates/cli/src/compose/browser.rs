@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use toolway_auth::Opener;
 use url::Url;
 
-use crate::compose::Environment;
+use super::Environment;
 use crate::show::safe;
 
 /// Shows addresses to the person.
