@@ -13,6 +13,7 @@ mod example_host;
 mod gateway;
 mod inspector;
 mod pi;
+mod sign_in;
 mod suite;
 mod transcript;
 mod upstream;

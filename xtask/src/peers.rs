@@ -26,6 +26,8 @@ pub(crate) struct Peers {
     pub(crate) opencode: Option<NodePeers>,
     /// The SDK of the Agent Client Protocol. It is run by the node of [`Self::node24`].
     pub(crate) acp: Option<NodePeers>,
+    /// A real authorization server, `oidc-provider`. It is run by the node of [`Self::node24`].
+    pub(crate) oidc: Option<NodePeers>,
     /// A real host that drives agents: pi. It needs the node of [`Self::node24`].
     pub(crate) pi: Option<NodePeers>,
     /// Python SDK of generation 1.
@@ -55,12 +57,13 @@ impl NodePeers {
 /// Installs what is missing, each project on its own thread.
 pub(crate) fn install(workspace: &Workspace) -> Result<Peers> {
     fs::create_dir_all(workspace.peers()).context("cannot create the folder of peers")?;
-    let (node, node24, opencode, acp, pi, python1, python2) = thread::scope(|scope| {
+    let (node, node24, opencode, acp, oidc, pi, python1, python2) = thread::scope(|scope| {
         let jobs = (
             scope.spawn(|| npm(workspace, "node", "ci")),
             scope.spawn(|| npm(workspace, "node24", "install")),
             scope.spawn(|| npm(workspace, "opencode", "install")),
             scope.spawn(|| npm(workspace, "acp", "ci")),
+            scope.spawn(|| npm(workspace, "oidc", "ci")),
             scope.spawn(|| npm(workspace, "pi", "install")),
             scope.spawn(|| pip(workspace, "mcp1")),
             scope.spawn(|| pip(workspace, "mcp2")),
@@ -73,6 +76,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<Peers> {
             joined(jobs.4),
             joined(jobs.5),
             joined(jobs.6),
+            joined(jobs.7),
         )
     });
     let mut missing = Vec::new();
@@ -80,13 +84,14 @@ pub(crate) fn install(workspace: &Workspace) -> Result<Peers> {
     let node24 = keep(node24.and_then(with_node24), "Node.js 24 (Inspector, conformance)", &mut missing);
     let opencode = keep(opencode, "opencode (an agent of the Agent Client Protocol)", &mut missing);
     let acp = keep(acp, "the SDK of the Agent Client Protocol", &mut missing);
+    let oidc = keep(oidc, "oidc-provider (an authorization server)", &mut missing);
     let pi = keep(pi, "pi (a host)", &mut missing);
     let python1 = keep(python1, "Python SDK 1", &mut missing).map(|venv| interpreter(&venv));
     let python2 = keep(python2, "Python SDK 2 and FastMCP", &mut missing);
     let fixture = python2.as_deref().map(|venv| fixture(workspace, venv));
     let fixture = fixture.and_then(|found| keep(found, "conformance fixture", &mut missing));
     let python2 = python2.map(|venv| interpreter(&venv));
-    Ok(Peers { node, node24, opencode, acp, pi, python1, python2, fixture, missing })
+    Ok(Peers { node, node24, opencode, acp, oidc, pi, python1, python2, fixture, missing })
 }
 
 fn joined<T>(job: thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {

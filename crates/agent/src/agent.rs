@@ -147,6 +147,8 @@ impl Agent {
     /// Ends the handle: its run, its servers, its engine, in 5 s at most. The second time there is nothing to do.
     pub async fn dispose(&self) {
         self.runtime.dispose().await;
+        // A token that is on its way is kept, for whoever comes next.
+        toolway_auth::settle().await;
     }
 
     /// Files that it made for its user elsewhere: none on this machine.

@@ -6,6 +6,7 @@ mod depth;
 mod plan;
 
 pub use depth::gateway_circle;
+pub(crate) use plan::quoted;
 pub use plan::{child_target, server_entries, wait_for_calls};
 
 use std::collections::BTreeSet;

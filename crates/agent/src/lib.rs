@@ -62,6 +62,7 @@ mod redact;
 mod run;
 mod runtime;
 mod sandbox;
+mod sign_in;
 mod sources;
 mod store;
 mod subagent;
@@ -105,6 +106,7 @@ pub use run::{
 };
 pub use runtime::{Artifact, ReloadReport, Runtime, UsageReport};
 pub use sandbox::{SANDBOX_COMMAND, Sandbox, SandboxConfig, SandboxMode, SandboxNotes, run_sandboxed};
+pub use sign_in::{SignIns, Signed, authorizer, server_auth};
 pub use sources::Sources;
 pub use store::{
     AgentChange, AgentRecord, Begin, Begun, Claim, Cursor, EventRecord, Kept, Page, Presence, RunChange,

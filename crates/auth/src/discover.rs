@@ -169,7 +169,10 @@ async fn without_metadata(
             scopes: Vec::new(),
         },
     };
-    Ok(Found { issuer, resource: server.clone(), scopes: wanted(challenge, &[]) })
+    let mut resource = server.clone();
+    // It may hold secrets, and nobody said that it belongs to the name.
+    resource.set_query(None);
+    Ok(Found { issuer, resource, scopes: wanted(challenge, &[]) })
 }
 
 async fn server_metadata(

@@ -34,5 +34,5 @@ pub use address::is_public;
 pub use challenge::BearerChallenge;
 pub use error::AuthError;
 pub use named::NamedSecrets;
-pub use session::{Auth, Login, Opener, Session, SignIn, SignInState, SignedOut};
-pub use settings::{AuthSettings, Grant, KeyringUse, Redirect, ServerAuth, StaticClient, TlsSource};
+pub use session::{Auth, Login, Opener, Session, SignIn, SignInState, SignedOut, settle};
+pub use settings::{AuthSettings, Grant, KeyringUse, Redirect, ServerAuth, StaticClient, Tls, TlsSource};

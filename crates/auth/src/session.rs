@@ -8,7 +8,7 @@ mod status;
 mod turn;
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use ::http::{HeaderValue, StatusCode};
@@ -31,8 +31,25 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How often in [`SPAN`] refused tokens are renewed: a server that refuses every token gets no storm.
 const MOST_REFUSALS: usize = 5;
 const SPAN: Duration = Duration::from_secs(10);
+/// How long a token that is on its way is waited for at the end.
+const SETTLE: Duration = Duration::from_secs(5);
 /// How often it is looked whether somebody else has signed in.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// What goes on when those who asked for it are gone: a refresh token or a code that was sent is good no more, so what
+/// comes of it is kept in any case. Closed from the beginning, which says that it can be waited for.
+static TASKS: LazyLock<TaskTracker> = LazyLock::new(|| {
+    let tasks = TaskTracker::new();
+    tasks.close();
+    tasks
+});
+
+/// Waits until no token is on its way, and no longer than 5 s. To be called on each runtime before it ends.
+pub async fn settle() {
+    if !TASKS.is_empty() && tokio::time::timeout(SETTLE, TASKS.wait()).await.is_err() {
+        tracing::warn!("this ends while a token is on its way");
+    }
+}
 
 /// All signing in of a process. Cheap to clone; nothing is read before it is needed.
 #[derive(Debug, Clone)]
@@ -45,8 +62,6 @@ pub(crate) struct Shared {
     settings: AuthSettings,
     store: Arc<Store>,
     http: Http,
-    /// Renewals, which go on when those who asked are gone: a refresh token that was sent is good no more.
-    tasks: TaskTracker,
 }
 
 impl Auth {
@@ -54,14 +69,19 @@ impl Auth {
     pub fn new(settings: AuthSettings) -> Self {
         let store = Arc::new(Store::new(settings.directory.clone(), settings.keyring));
         let http = Http::new(Arc::clone(&settings.tls), settings.request_timeout);
-        Self { shared: Arc::new(Shared { settings, store, http, tasks: TaskTracker::new() }) }
+        Self { shared: Arc::new(Shared { settings, store, http }) }
     }
 
     /// The signing in to one server. One per server and process: those that share it share its token and its renewals.
     pub fn session(&self, server: ServerAuth) -> Session {
+        let http = match &server.tls {
+            Some(tls) => Http::new(Arc::clone(&tls.0), self.shared.settings.request_timeout),
+            None => self.shared.http.clone(),
+        };
         Session {
             inner: Arc::new(Inner {
                 shared: Arc::clone(&self.shared),
+                http,
                 server,
                 state: RwLock::new(State::default()),
                 renewing: tokio::sync::Mutex::new(()),
@@ -73,15 +93,6 @@ impl Auth {
     pub fn named(&self) -> NamedSecrets {
         NamedSecrets::new(Arc::clone(&self.shared.store))
     }
-
-    /// Waits until no renewal is under way, and no longer than `most`. To be called before the process ends.
-    pub async fn finish(&self, most: Duration) {
-        self.shared.tasks.close();
-        if tokio::time::timeout(most, self.shared.tasks.wait()).await.is_err() {
-            tracing::warn!("the process ends while a token is being refreshed");
-        }
-        self.shared.tasks.reopen();
-    }
 }
 
 /// The signing in to one server.
@@ -92,6 +103,7 @@ pub struct Session {
 
 struct Inner {
     shared: Arc<Shared>,
+    http: Http,
     server: ServerAuth,
     state: RwLock<State>,
     /// One renewal at a time.

@@ -82,6 +82,18 @@ pub struct ServerAuth {
     pub redirect: Redirect,
     /// How tokens are got.
     pub grant: Grant,
+    /// TLS for this server's authorization server, in place of that of all.
+    pub tls: Option<Tls>,
+}
+
+/// A source of TLS configurations that can be printed.
+#[derive(Clone)]
+pub struct Tls(pub TlsSource);
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tls")
+    }
 }
 
 impl ServerAuth {
@@ -102,6 +114,7 @@ impl ServerAuth {
             account: String::new(),
             redirect: Redirect::Loopback,
             grant: Grant::AuthorizationCode,
+            tls: None,
         })
     }
 }

@@ -47,10 +47,10 @@ impl Scrubber {
     /// Knows this text as well: an API key in use, an endpoint. Of an endpoint its token is known alone, too.
     pub fn add(&mut self, secret: &Secret) {
         let text = secret.expose();
-        self.know(text);
+        self.know(secret.clone());
         for profile in Profile::ALL {
             let token = text.split_once(profile.path_segment).and_then(|(_, rest)| rest.split('/').nth(1));
-            self.know(token.unwrap_or_default());
+            self.know(Secret::new(token.unwrap_or_default()));
         }
     }
 
@@ -59,7 +59,8 @@ impl Scrubber {
         self.given.retain(|known| !secret.expose().contains(known.expose()));
     }
 
-    fn know(&mut self, text: &str) {
+    fn know(&mut self, secret: Secret) {
+        let text = secret.expose();
         let known = self.given.iter().any(|known| known.expose() == text);
         if text.trim().len() < SHORTEST || known {
             return;
@@ -67,14 +68,17 @@ impl Scrubber {
         if self.given.len() >= KNOWN {
             self.given.remove(0);
         }
-        self.given.push(Secret::new(text));
+        self.given.push(secret);
         // The longest first: an endpoint goes as a whole, not its token out of it.
         self.given.sort_by_key(|known| std::cmp::Reverse(known.expose().len()));
     }
 
     /// The text without secrets. A text that has none is given back as it is.
     pub fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let text = self.without_given(text);
+        let text = match self.without_given(text) {
+            Cow::Borrowed(text) => Redactor::values().redact(text),
+            Cow::Owned(text) => Cow::Owned(Redactor::values().redact(&text).into_owned()),
+        };
         if TRIGGER.as_ref().is_some_and(|trigger| !trigger.is_match(text.as_bytes())) {
             return text;
         }

@@ -175,7 +175,7 @@ impl Listener {
             self.address.port(),
             self.server.profile.path_segment
         );
-        Ok(Endpoint { token: Secret::new(token), url: Secret::new(url) })
+        Ok(Endpoint { token: Secret::in_use(token), url: Secret::new(url) })
     }
 
     /// Requests to the endpoint go to this run from now on.

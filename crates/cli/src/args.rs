@@ -3,6 +3,7 @@
 
 mod acp;
 mod agent;
+mod auth;
 mod bridge;
 mod chat;
 mod config;
@@ -20,6 +21,9 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub(crate) use acp::AcpArgs;
 pub(crate) use agent::{
     AgentArgs, AgentCommand, KeptArgs, OfferArgs, OneArgs, ResumeArgs, RunArgs, RuntimeArgs, SendArgs,
+};
+pub(crate) use auth::{
+    AuthArgs, AuthCommand, LoginArgs, LogoutArgs, SecretCommand, SignInArgs, StatusArgs, TokenArgs,
 };
 pub(crate) use bridge::BridgeArgs;
 pub(crate) use chat::ChatArgs;
@@ -90,6 +94,12 @@ pub(crate) enum Command {
     Enable(ServerArgs),
     /// Switch a server off.
     Disable(ServerArgs),
+    /// Sign in to a server: opens the browser, and keeps the token for every process of this user.
+    Login(LoginArgs),
+    /// Sign out of a server: its tokens are given up and forgotten.
+    Logout(LogoutArgs),
+    /// Look at sign-ins, print a token, keep secrets that files name.
+    Auth(AuthArgs),
     /// Say why an agent does not have a tool, layer by layer, and what to do.
     Doctor(DoctorArgs),
     /// Look at the configuration files: what they say, what is wrong in them, where they are.
@@ -138,7 +148,8 @@ pub(crate) struct StdioArgs {
     /// Working directory of the server.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,
-    /// A variable for the server, on top of a safe base set; `${NAME}` is replaced by our own variable.
+    /// A variable for the server, on top of a safe base set. In the value `${NAME}` is a variable of ours, `${file:PATH}`
+    /// a file, `${keyring:NAME}` a secret of the keyring.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
     /// Give the server our whole environment.
@@ -156,7 +167,8 @@ pub(crate) struct RemoteArgs {
     /// The server's address.
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// A header for every request; `${NAME}` in the value is replaced by our own variable.
+    /// A header for every request. In the value `${NAME}` is a variable of ours, `${file:PATH}` a file, `${keyring:NAME}`
+    /// a secret of the keyring.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) header: Vec<String>,
     /// For connecting, for response headers, and for silence inside a JSON body [default: 120].
@@ -165,6 +177,31 @@ pub(crate) struct RemoteArgs {
     /// For silence on an event stream that a request waits for [default: 300].
     #[arg(long, value_name = "SECONDS")]
     pub(crate) sse_read_timeout: Option<String>,
+    #[command(flatten)]
+    pub(crate) oauth: OAuthArgs,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct OAuthArgs {
+    /// Sign in to the server with OAuth when it asks for that: once, in the browser, for all processes of this user.
+    #[arg(long)]
+    pub(crate) oauth: bool,
+    /// A client that is registered with the authorization server; its secret, if it has one, is in the variable
+    /// `TOOLWAY_CLIENT_SECRET` or in a file.
+    #[arg(long, value_name = "ID")]
+    pub(crate) client_id: Option<String>,
+    /// The file that the client's secret is in.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client_secret_file: Option<String>,
+    /// A scope to ask for, or several with spaces between them [default: those that the server names].
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Vec<String>,
+    /// The port of the redirect to this machine, where the authorization server knows it [default: a free one].
+    #[arg(long, value_name = "PORT")]
+    pub(crate) redirect_port: Option<String>,
+    /// Print the address of the login only, and open no browser.
+    #[arg(long)]
+    pub(crate) no_browser: bool,
 }
 
 #[derive(Debug, Default, Args)]

@@ -23,6 +23,7 @@ mod saved;
 mod serve;
 mod server_name;
 mod shell;
+mod sign_in;
 mod stdio;
 mod tools;
 mod trust;
@@ -56,6 +57,9 @@ pub(crate) fn run(cli: Cli) -> Exit {
         Command::Remove(args) => Ok(manage::remove(&args)),
         Command::Enable(args) => Ok(manage::switch(&args, true)),
         Command::Disable(args) => Ok(manage::switch(&args, false)),
+        Command::Login(args) => Ok(sign_in::login(&args)),
+        Command::Logout(args) => Ok(sign_in::logout(&args)),
+        Command::Auth(args) => Ok(sign_in::auth(&args)),
         Command::Doctor(args) => Ok(doctor::run(&args)),
         Command::Config(args) => Ok(config::run(&args)),
         Command::Trust(args) => Ok(trust::run(&args)),

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use toolway_proxy::Ending;
 
+use crate::border::say;
+
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -50,6 +52,7 @@ impl From<Ending> for Exit {
             Ending::ClientClosed => Self::Done,
             Ending::UpstreamEnded => Self::Ended,
             Ending::NotStarted => Self::NotStarted,
+            Ending::NotSignedIn => Self::NotSignedIn,
             Ending::Signal(signal) => Self::Signal(u8::try_from(signal).unwrap_or(0)),
         }
     }
@@ -57,17 +60,18 @@ impl From<Ending> for Exit {
 
 /// Says what is wrong with the arguments, or the help that was asked for.
 pub(crate) fn of_parsing(error: &clap::Error) -> Exit {
-    let printed = error.print();
-    if error.use_stderr() || printed.is_err() { Exit::Usage } else { Exit::Done }
+    if error.use_stderr() {
+        crate::border::tell(&error.render().to_string());
+        return Exit::Usage;
+    }
+    if error.print().is_err() { Exit::Usage } else { Exit::Done }
 }
 
 /// Says on stderr why the program cannot do what was asked.
 pub(crate) fn complain(error: &dyn std::fmt::Display, hint: Option<&str>) {
-    use std::io::Write;
-    let mut stderr = std::io::stderr().lock();
-    writeln!(stderr, "error: {error}").ok();
+    say(format_args!("error: {error}"));
     if let Some(hint) = hint {
-        writeln!(stderr, "hint: {hint}").ok();
+        say(format_args!("hint: {hint}"));
     }
 }
 

@@ -112,9 +112,18 @@ impl Definition {
 
     /// Whether a value is what a command prints.
     pub(crate) fn runs_commands(&self) -> bool {
+        self.has(|piece| matches!(piece, Piece::Command(_)))
+    }
+
+    /// Whether a value is a secret of the user's keyring.
+    pub(crate) fn reads_keyring(&self) -> bool {
+        self.has(|piece| matches!(piece, Piece::Keyring(_)))
+    }
+
+    fn has(&self, what: fn(&Piece) -> bool) -> bool {
         self.texts().into_iter().any(|(field, text)| {
             let pieces = template::parse(text.raw(), self.dialect, field);
-            pieces.is_ok_and(|pieces| pieces.iter().any(|piece| matches!(piece, Piece::Command(_))))
+            pieces.is_ok_and(|pieces| pieces.iter().any(what))
         })
     }
 }
@@ -193,6 +202,32 @@ pub struct Auth {
     pub client_secret: Option<Text>,
     /// What is asked for.
     pub scopes: Vec<String>,
+    /// Where the authorization server sends its answer; without it, to a free port of this machine.
+    pub redirect_uri: Option<String>,
+    /// How tokens are got.
+    pub grant_type: GrantType,
+    /// Whose tokens, where one person has several accounts at a server.
+    pub account: Option<String>,
+}
+
+/// How tokens are got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GrantType {
+    /// A person signs in.
+    #[default]
+    AuthorizationCode,
+    /// The client itself is known, and nobody is asked.
+    ClientCredentials,
+}
+
+impl GrantType {
+    /// The word of the configuration, and of RFC 6749.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AuthorizationCode => "authorization_code",
+            Self::ClientCredentials => "client_credentials",
+        }
+    }
 }
 
 /// Certificates of a remote server.

@@ -98,6 +98,8 @@ pub enum Syntax {
     Input,
     /// `${command:TEXT}`: the output of a command.
     CommandColon,
+    /// `${keyring:NAME}`: a secret of the user's keyring.
+    KeyringColon,
     /// A value that begins with `!` is the output of a command; `!!` stands for `!`.
     Bang,
     /// `{env:NAME}`.
@@ -185,11 +187,11 @@ impl Dialect {
     /// The placeholders that mean something; none: every text is literal.
     pub fn syntaxes(self) -> &'static [Syntax] {
         use Syntax::{
-            Bang, BareEnv, BareFile, Braces, CommandColon, Dollar, DollarEnv, EnvColon, Input, Places,
-            PluginPlaces, Secrets,
+            Bang, BareEnv, BareFile, Braces, CommandColon, Dollar, DollarEnv, EnvColon, Input, KeyringColon,
+            Places, PluginPlaces, Secrets,
         };
         match self {
-            Self::Toolway => &[EnvColon, Braces, Places, Input, CommandColon],
+            Self::Toolway => &[EnvColon, Braces, Places, Input, CommandColon, KeyringColon],
             Self::Cursor | Self::LmStudio | Self::Junie | Self::Mcporter => {
                 &[EnvColon, Braces, Places, Input]
             }

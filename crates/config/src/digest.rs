@@ -65,7 +65,14 @@ pub(crate) fn of_meaning(
                 let one = |text: &Option<Text>| {
                     text.as_ref().map(|text| meaning(text, definition.dialect, Field::Auth))
                 };
-                json!([one(&auth.client_id), one(&auth.client_secret), auth.scopes])
+                json!([
+                    one(&auth.client_id),
+                    one(&auth.client_secret),
+                    auth.scopes,
+                    auth.redirect_uri,
+                    auth.grant_type.name(),
+                    auth.account
+                ])
             });
             let tls = target.tls.as_ref().map(|tls| json!([tls.ca_bundle, tls.strict]));
             json!({
@@ -124,6 +131,7 @@ fn meaning(text: &Text, dialect: Dialect, field: Field) -> Value {
         Piece::Input(id) => json!({"input": id}),
         Piece::Command(line) => json!({"command": line}),
         Piece::File(path) => json!({"file": path}),
+        Piece::Keyring(name) => json!({"keyring": name}),
     });
     json!([home, pieces.collect::<Vec<_>>()])
 }
@@ -261,7 +269,14 @@ pub(crate) fn of_expanded(expanded: &Expanded) -> String {
             headers.sort();
             let auth = remote.auth.as_ref().map(|auth| {
                 let secret = auth.client_secret.as_ref().map(toolway_secret::Secret::expose);
-                json!([auth.client_id, secret, auth.scopes])
+                json!([
+                    auth.client_id,
+                    secret,
+                    auth.scopes,
+                    auth.redirect_uri,
+                    auth.grant_type.name(),
+                    auth.account
+                ])
             });
             let tls = remote.tls.as_ref().map(|tls| json!([tls.ca_bundle, tls.strict]));
             json!([

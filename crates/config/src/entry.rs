@@ -137,7 +137,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Replaces every placeholder, reads `envFile` and runs the commands that values come from. Refuses an entry that
+    /// Replaces every placeholder, reads `envFile`, runs the commands that values come from and asks the keyring. Refuses an entry that
     /// may not start; variables and inputs that were missing are looked for again.
     pub fn expand(&self, environment: &Environment) -> Result<Expanded, Vec<Problem>> {
         let refused = |message: String| vec![self.problem(Problem::error(message))];
@@ -148,12 +148,12 @@ impl Entry {
         let definition = self.definition.as_ref().filter(|_| may);
         let definition =
             definition.ok_or_else(|| refused(format!("cannot be started: {}", self.standing)))?;
-        // Before any command is run.
+        // Before any command is run, and before the keyring is asked.
         let first = expand(&self.name, definition, self.context(environment, Depth::Files));
         if !first.errors.is_empty() {
             return Err(first.errors);
         }
-        let runs = definition.runs_commands();
+        let runs = definition.runs_commands() || definition.reads_keyring();
         let whole = || expand(&self.name, definition, self.context(environment, Depth::Commands));
         let outcome = if runs { whole() } else { first };
         if !outcome.errors.is_empty() {
@@ -178,6 +178,11 @@ impl Entry {
     /// Whether the definition has values that a command prints.
     pub fn runs_commands(&self) -> bool {
         self.definition.as_ref().is_some_and(Definition::runs_commands)
+    }
+
+    /// Whether the definition has values of the user's keyring.
+    pub fn reads_keyring(&self) -> bool {
+        self.definition.as_ref().is_some_and(Definition::reads_keyring)
     }
 
     pub(crate) fn context<'a>(&'a self, environment: &'a Environment, depth: Depth) -> Context<'a> {

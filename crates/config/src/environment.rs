@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toolway_secret::Secret;
 
 /// Which conventions for paths and variables hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,6 +31,10 @@ impl Platform {
     }
 }
 
+/// Gives the secret of that name out of the user's keyring, within a time of its own. An error is a fragment that says why
+/// there is none; it holds no value. Called on the thread that expands, once for each place that names it.
+pub type KeyringReader = Arc<dyn Fn(&str) -> Result<Secret, String> + Send + Sync>;
+
 /// The machine and the user, as the caller tells them. `Debug` shows the variables' names only.
 #[derive(Clone)]
 pub struct Environment {
@@ -43,6 +50,8 @@ pub struct Environment {
     pub config_dir: PathBuf,
     /// Where an administrator puts files for every user of this machine; the first one that has a file holds.
     pub managed_dirs: Vec<PathBuf>,
+    /// Where `${keyring:NAME}` comes from; without it each such value is an error.
+    pub keyring: Option<KeyringReader>,
 }
 
 impl Environment {
@@ -55,6 +64,7 @@ impl Environment {
             platform,
             config_dir: PathBuf::new(),
             managed_dirs: Vec::new(),
+            keyring: None,
         };
         let names: &[&str] = if platform == Platform::Windows { &["USERPROFILE", "HOME"] } else { &["HOME"] };
         this.home = names.iter().find_map(|name| this.set_var(name)).map(PathBuf::from).unwrap_or_default();
@@ -130,6 +140,7 @@ impl std::fmt::Debug for Environment {
             .field("platform", &self.platform)
             .field("config_dir", &self.config_dir)
             .field("managed_dirs", &self.managed_dirs)
+            .field("keyring", &self.keyring.is_some())
             .finish()
     }
 }

@@ -47,7 +47,7 @@ pub(crate) enum Depth {
     Names,
     /// Files are read.
     Files,
-    /// Commands are run too.
+    /// Commands are run too, and the keyring is asked.
     Commands,
 }
 
@@ -140,7 +140,7 @@ impl<'a> Resolver<'a> {
     /// Notes a value that must not be seen.
     fn hide(&mut self, value: &str) {
         if value.len() >= SHORTEST_SECRET {
-            self.secrets.push(Secret::new(value));
+            self.secrets.push(Secret::in_use(value));
         }
     }
 
@@ -190,7 +190,9 @@ impl<'a> Resolver<'a> {
                 }
                 (answer.unwrap_or_default(), true)
             }
-            Piece::Command(_) if self.context.depth < Depth::Commands => (String::new(), true),
+            Piece::Command(_) | Piece::Keyring(_) if self.context.depth < Depth::Commands => {
+                (String::new(), true)
+            }
             Piece::File(_) if self.context.depth < Depth::Files => (String::new(), true),
             Piece::Command(line) => {
                 let value = command::output(&line, self.context.environment, self.context.workspace);
@@ -201,7 +203,26 @@ impl<'a> Resolver<'a> {
                 let value = read_text(&path).map(|value| value.trim().to_owned());
                 (self.or_error(value, text, field), true)
             }
+            Piece::Keyring(name) => (self.of_keyring(&name, text, field), true),
         }
+    }
+
+    fn of_keyring(&mut self, name: &str, text: &Text, field: &str) -> String {
+        let (reason, hint) = match &self.context.environment.keyring {
+            Some(keyring) => match keyring(name) {
+                Ok(value) => return value.expose().to_owned(),
+                Err(reason) => (
+                    format!("${{keyring:{name}}} cannot be read: {reason}"),
+                    "keep one under this name, or take the value from a variable",
+                ),
+            },
+            None => (
+                format!("${{keyring:{name}}} cannot be read: no keyring is at hand here"),
+                "take the value from a variable, as ${NAME}, or from an envFile",
+            ),
+        };
+        self.error(Problem::error(reason).hint(hint), text, field);
+        String::new()
     }
 
     fn or_error(&mut self, value: Result<String, String>, text: &Text, field: &str) -> String {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use toolway_secret::Secret;
 
-use crate::definition::{HeaderCase, InheritEnv, Options, RemoteKind, Tls};
+use crate::definition::{GrantType, HeaderCase, InheritEnv, Options, RemoteKind, Tls};
 use crate::problem::Problem;
 
 /// A server ready to be started.
@@ -77,4 +77,10 @@ pub struct ExpandedAuth {
     pub client_secret: Option<Secret>,
     /// What is asked for.
     pub scopes: Vec<String>,
+    /// Where the authorization server sends its answer; without it, to a free port of this machine.
+    pub redirect_uri: Option<String>,
+    /// How tokens are got.
+    pub grant_type: GrantType,
+    /// Whose tokens, where one person has several accounts at a server.
+    pub account: Option<String>,
 }

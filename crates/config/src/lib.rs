@@ -38,13 +38,13 @@ pub use clients::{
     plan_switch,
 };
 pub use definition::{
-    Auth, Content, Definition, HeaderCase, InheritEnv, Options, Placement, Protocol, ReadEntry, RemoteKind,
-    RemoteTarget, Share, StdioTarget, Target, Text, Tls, ToolOptions,
+    Auth, Content, Definition, GrantType, HeaderCase, InheritEnv, Options, Placement, Protocol, ReadEntry,
+    RemoteKind, RemoteTarget, Share, StdioTarget, Target, Text, Tls, ToolOptions,
 };
 pub use dialect::{Dialect, Field, Syntax};
 pub use edit::{Audience, Change, Edited, Written, edit, edit_file};
 pub use entry::{Entry, FileReport, FileStatus, Place, Standing};
-pub use environment::{Environment, Platform};
+pub use environment::{Environment, KeyringReader, Platform};
 pub use error::ConfigError;
 pub use expanded::{Expanded, ExpandedAuth, ExpandedRemote, ExpandedStdio, ExpandedTarget};
 pub use load::{LoadOptions, Loader, Resolved, TrustMode, load};

@@ -198,13 +198,20 @@ impl Judge<'_> {
     /// Why it has to be approved first.
     fn untrusted(&self, entry: &Entry, definition: &Definition) -> Option<String> {
         let store = self.trust.as_ref()?;
-        let runs = definition.runs_commands();
-        let asks = !entry.source.is_explicit() && (entry.source.needs_approval() || runs);
+        // A command is asked about wherever it stands; the keyring is the user's own, and so are the user's own files.
+        let reads = definition.reads_keyring() && entry.source != Source::User;
+        let asks = !entry.source.is_explicit()
+            && (entry.source.needs_approval() || definition.runs_commands() || reads);
         if !asks {
             return None;
         }
-        let whose =
-            if entry.source.needs_approval() { "comes from" } else { "runs a command for a value, from" };
+        let whose = if entry.source.needs_approval() {
+            "comes from"
+        } else if reads {
+            "reads your keyring, from"
+        } else {
+            "runs a command for a value, from"
+        };
         let place = match &entry.source {
             Source::Plugin { plugin, .. } => format!("the plugin {plugin}"),
             source => format!("a {source} file"),

@@ -150,6 +150,24 @@ struct RawAuth {
     client_secret: Option<String>,
     #[serde(rename = "scopes")]
     scopes: Option<Vec<String>>,
+    /// Where the authorization server sends its answer [default: a free port of this machine].
+    #[serde(rename = "redirectUri")]
+    redirect_uri: Option<String>,
+    /// How tokens are got [default: `authorization_code`, by which a person signs in].
+    #[serde(rename = "grantType")]
+    grant_type: Option<RawGrantType>,
+    /// Whose tokens, where one person has several accounts at a server.
+    #[serde(rename = "account")]
+    account: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "GrantType")]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum RawGrantType {
+    AuthorizationCode,
+    ClientCredentials,
 }
 
 #[derive(JsonSchema)]

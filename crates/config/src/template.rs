@@ -20,6 +20,8 @@ pub(crate) enum Piece {
     Command(String),
     /// What a file holds.
     File(String),
+    /// A secret of the user's keyring, by its name.
+    Keyring(String),
 }
 
 /// A place everybody has.
@@ -156,6 +158,11 @@ fn in_braces(inner: &str, dialect: Dialect) -> Result<Piece, Malformed> {
             "env" if dialect.has(Syntax::EnvColon) => variable(rest, inner),
             "input" if dialect.has(Syntax::Input) => Ok(Piece::Input(rest.to_owned())),
             "command" if dialect.has(Syntax::CommandColon) => Ok(Piece::Command(rest.trim().to_owned())),
+            "keyring" if dialect.has(Syntax::KeyringColon) => match rest.trim() {
+                "" => Err(malformed("a ${keyring:} without a name")),
+                name => Ok(Piece::Keyring(name.to_owned())),
+            },
+            "keyring" => Err(not_ours("is known in Toolway's own files alone")),
             "command" | "config" | "extensionInstallFolder" => {
                 Err(not_ours("asks the editor, and there is none here"))
             }

@@ -62,13 +62,14 @@ impl Recorder {
             Some(bytes) => {
                 line.extend_from_slice(b"\"message\":");
                 let text = String::from_utf8_lossy(bytes);
-                let text = self.redactor.as_deref().unwrap_or_else(|| Redactor::known()).redact(&text);
-                if serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok() {
+                let redactor = self.redactor.as_deref().unwrap_or_else(|| Redactor::known());
+                let clean = redactor.redact_json(&text);
+                if serde_json::from_str::<&serde_json::value::RawValue>(&clean).is_ok() {
                     line.extend(
-                        text.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }),
+                        clean.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }),
                     );
                 } else {
-                    push_string(&text, &mut line);
+                    push_string(&redactor.redact(&text), &mut line);
                 }
             }
             None => line.extend_from_slice(format!("\"omitted\":{{\"bytes\":{length}}}").as_bytes()),

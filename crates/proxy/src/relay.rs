@@ -28,6 +28,8 @@ pub enum Ending {
     UpstreamEnded,
     /// The upstream could not be started or reached.
     NotStarted,
+    /// Nobody has signed in to the upstream.
+    NotSignedIn,
     /// A signal came, of this number.
     Signal(i32),
 }

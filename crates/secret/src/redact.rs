@@ -37,12 +37,20 @@ pub struct Redactor {
     sources: Vec<String>,
     own: Vec<Regex>,
     all: OnceLock<Option<Regex>>,
-    /// Values in use are replaced too.
-    values: bool,
+    looks_for: Kinds,
 }
 
-static KNOWN: LazyLock<Redactor> = LazyLock::new(|| Redactor::of(Vec::new(), Vec::new(), true));
-static SHAPES: LazyLock<Redactor> = LazyLock::new(|| Redactor::of(Vec::new(), Vec::new(), false));
+/// What is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kinds {
+    Shapes,
+    Values,
+    Both,
+}
+
+static KNOWN: LazyLock<Redactor> = LazyLock::new(|| Redactor::of(Vec::new(), Vec::new(), Kinds::Both));
+static SHAPES: LazyLock<Redactor> = LazyLock::new(|| Redactor::of(Vec::new(), Vec::new(), Kinds::Shapes));
+static VALUES: LazyLock<Redactor> = LazyLock::new(|| Redactor::of(Vec::new(), Vec::new(), Kinds::Values));
 
 /// A find: the part to replace, and what it was known by.
 #[derive(Debug, Clone)]
@@ -52,8 +60,8 @@ struct Find {
 }
 
 impl Redactor {
-    fn of(sources: Vec<String>, own: Vec<Regex>, values: bool) -> Self {
-        Self { sources, own, all: OnceLock::new(), values }
+    fn of(sources: Vec<String>, own: Vec<Regex>, looks_for: Kinds) -> Self {
+        Self { sources, own, all: OnceLock::new(), looks_for }
     }
 
     /// The values in use and the known shapes; built once a process, when first used. What stands at every border that
@@ -65,6 +73,11 @@ impl Redactor {
     /// The known shapes alone: a judgement of a text that does not depend on what else is in use.
     pub fn shapes() -> &'static Self {
         &SHAPES
+    }
+
+    /// The values in use alone: for texts of which nothing else may be taken, and of which there may be many.
+    pub fn values() -> &'static Self {
+        &VALUES
     }
 
     /// The values in use, the known shapes and the patterns of a file: one regular expression a line; empty lines and
@@ -85,7 +98,7 @@ impl Redactor {
             sources.push(strip_names(line));
             own.push(pattern);
         }
-        Ok(Self::of(sources, own, true))
+        Ok(Self::of(sources, own, Kinds::Both))
     }
 
     /// The text with every secret replaced.
@@ -128,7 +141,9 @@ impl Redactor {
     fn secrets(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut finds = self.finds(text, 0, text.len());
         // A backslash may be the beginning of an escape; then what comes behind it has another beginning, too.
-        if let Some(view) = in_use::unescaped(text) {
+        if self.looks_for != Kinds::Values
+            && let Some(view) = in_use::unescaped(text)
+        {
             let inside = self.by_shape(&view.bytes, 0, view.bytes.len());
             finds.extend(inside.into_iter().map(|find| {
                 let secret = view.source(&find.secret);
@@ -142,8 +157,11 @@ impl Redactor {
 
     /// Every find that begins at or after `from` and before `safe`, up to the first that ends behind it.
     fn finds(&self, text: &[u8], from: usize, safe: usize) -> Vec<Find> {
-        let mut finds = self.by_shape(text, from, safe);
-        if self.values {
+        let mut finds = Vec::new();
+        if self.looks_for != Kinds::Values {
+            finds = self.by_shape(text, from, safe);
+        }
+        if self.looks_for != Kinds::Shapes {
             let values = in_use::find(text.get(from..).unwrap_or_default());
             let values = values.into_iter().map(|value| value.start + from..value.end + from);
             let values = values.filter(|value| value.start < safe);

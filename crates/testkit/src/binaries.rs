@@ -20,6 +20,13 @@ pub fn toolway_model() -> Result<PathBuf> {
     built.clone().map_err(|error| anyhow!(error))
 }
 
+/// The path of `toolway-issuer`, built likewise.
+pub fn toolway_issuer() -> Result<PathBuf> {
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| build("toolway-issuer").map_err(|error| format!("{error:#}")));
+    built.clone().map_err(|error| anyhow!(error))
+}
+
 /// The path of `toolway-acp-agent`, built likewise.
 pub fn toolway_acp_agent() -> Result<PathBuf> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();

@@ -21,7 +21,7 @@ mod seat;
 mod told;
 
 pub use acp_agent::{AcpAgent, AcpScript};
-pub use binaries::{fakemcp, toolway_acp_agent, toolway_model};
+pub use binaries::{fakemcp, toolway_acp_agent, toolway_issuer, toolway_model};
 pub use capture::Capture;
 pub use client::{Client, INITIALIZE, INITIALIZED, SOON};
 pub use fake::{Fake, FakeConfig, FakeTransport, ignore_signals};

@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use toolway_secret::{RedactingLines, Redactor};
+
 /// How much of stderr is kept: the last 8 KiB.
 pub const TAIL_BYTES: usize = 8 * 1024;
 /// How much of one line is kept; a program that prints no line ends must not push out everything else.
@@ -24,14 +26,27 @@ struct Shared {
     ended: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Buffer {
-    kept: Vec<u8>,
+    /// Takes the secrets in use out before a line is cut, since of a part of one nothing would be known.
+    clean: RedactingLines,
+    kept: Kept,
+    /// Nothing more will come.
+    ended: bool,
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self { clean: RedactingLines::new(Redactor::values()), kept: Kept::default(), ended: false }
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Kept {
+    bytes: Vec<u8>,
     /// Bytes of the line being written that were kept, and those that were not.
     line: usize,
     cut: u64,
-    /// Nothing more will come.
-    ended: bool,
 }
 
 impl StderrTail {
@@ -89,6 +104,22 @@ impl StderrTail {
 
 impl Buffer {
     fn push(&mut self, bytes: &[u8]) {
+        let clean = self.clean.push(bytes);
+        self.kept.push(&clean);
+    }
+
+    fn text(&self) -> String {
+        if !self.clean.holds() {
+            return self.kept.text();
+        }
+        let mut kept = self.kept.clone();
+        kept.push(&self.clean.unfinished());
+        kept.text()
+    }
+}
+
+impl Kept {
+    fn push(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let (line, ends) = match piece.split_last() {
                 Some((b'\n', line)) => (line, true),
@@ -96,41 +127,41 @@ impl Buffer {
             };
             let room = LINE_BYTES.saturating_sub(self.line).min(line.len());
             let (kept, cut) = line.split_at(room);
-            self.kept.extend_from_slice(kept);
+            self.bytes.extend_from_slice(kept);
             self.line += kept.len();
             self.cut += cut.len() as u64;
             if ends {
                 self.end_line();
             }
         }
-        if self.kept.len() > 2 * TAIL_BYTES {
+        if self.bytes.len() > 2 * TAIL_BYTES {
             self.shorten();
         }
     }
 
     fn end_line(&mut self) {
-        self.kept.extend_from_slice(cut_note(self.cut).as_bytes());
-        self.kept.push(b'\n');
+        self.bytes.extend_from_slice(cut_note(self.cut).as_bytes());
+        self.bytes.push(b'\n');
         self.line = 0;
         self.cut = 0;
-        if self.kept.len() > 2 * TAIL_BYTES {
+        if self.bytes.len() > 2 * TAIL_BYTES {
             self.shorten();
         }
     }
 
     /// Forgets whole lines from the front. Lines are shorter than the tail, so there is a border to cut at.
     fn shorten(&mut self) {
-        let surplus = self.kept.len().saturating_sub(TAIL_BYTES);
+        let surplus = self.bytes.len().saturating_sub(TAIL_BYTES);
         if surplus > 0 {
-            self.kept.drain(..line_border(&self.kept, surplus));
+            self.bytes.drain(..line_border(&self.bytes, surplus));
         }
     }
 
     fn text(&self) -> String {
         let note = cut_note(self.cut);
-        let surplus = (self.kept.len() + note.len()).saturating_sub(TAIL_BYTES);
-        let begin = if surplus > 0 { line_border(&self.kept, surplus) } else { 0 };
-        let mut text = String::from_utf8_lossy(self.kept.get(begin..).unwrap_or_default()).into_owned();
+        let surplus = (self.bytes.len() + note.len()).saturating_sub(TAIL_BYTES);
+        let begin = if surplus > 0 { line_border(&self.bytes, surplus) } else { 0 };
+        let mut text = String::from_utf8_lossy(self.bytes.get(begin..).unwrap_or_default()).into_owned();
         text.push_str(&note);
         text
     }

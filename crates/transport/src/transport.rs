@@ -137,6 +137,30 @@ pub struct Failure {
     pub data: Option<String>,
 }
 
+impl Failure {
+    /// The HTTP status of the refusal, where it was one: `status` of the data.
+    pub fn status(&self) -> Option<u16> {
+        u16::try_from(self.datum("status")?.as_u64()?).ok()
+    }
+
+    /// A person has to sign in, or to give another token: `needs_auth` of the data where an authorizer was asked, else
+    /// any 401 and 403.
+    pub fn needs_auth(&self) -> bool {
+        let said = self.datum("needs_auth").and_then(|said| said.as_bool());
+        said.unwrap_or_else(|| matches!(self.status(), Some(401 | 403)))
+    }
+
+    /// How to sign in: `hint` of the data, as `run: toolway login linear`.
+    pub fn hint(&self) -> Option<String> {
+        Some(self.datum("hint")?.as_str()?.to_owned())
+    }
+
+    fn datum(&self, name: &str) -> Option<serde_json::Value> {
+        let data: serde_json::Value = serde_json::from_str(self.data.as_deref()?).ok()?;
+        data.get(name).cloned()
+    }
+}
+
 /// Why a transport ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Closed {

@@ -10,6 +10,7 @@ use crate::interop::conformance;
 use crate::interop::example_host::{self, Language};
 use crate::interop::inspector;
 use crate::interop::pi;
+use crate::interop::sign_in;
 use crate::interop::suite::Revision;
 use crate::interop::transcript;
 use crate::interop::upstream::{Server, Upstreams, Wire};
@@ -45,6 +46,8 @@ pub(super) enum Case {
     Opencode,
     /// pi, with its extension, has an agent of Toolway's as its model.
     Pi,
+    /// A user and a machine sign in to a real authorization server.
+    SignIn,
 }
 
 impl Case {
@@ -67,6 +70,7 @@ impl Case {
             Self::Editor => "editor acp".to_owned(),
             Self::Opencode => "agent opencode".to_owned(),
             Self::Pi => "host pi".to_owned(),
+            Self::SignIn => "sign in".to_owned(),
         }
     }
 
@@ -81,9 +85,12 @@ impl Case {
                 vec![(Server::Fixture, Wire::Http)]
             }
             Self::Bridge { .. } => vec![(Server::PlainTools, Wire::Http)],
-            Self::BridgeInspector | Self::ExampleHost { .. } | Self::Editor | Self::Opencode | Self::Pi => {
-                Vec::new()
-            }
+            Self::BridgeInspector
+            | Self::ExampleHost { .. }
+            | Self::Editor
+            | Self::Opencode
+            | Self::Pi
+            | Self::SignIn => Vec::new(),
             Self::Project { .. } => gateway::MEMBERS.map(|(_, server, wire)| (server, wire)).into(),
         };
         all.into_iter().filter(|(_, wire)| *wire != Wire::Stdio).collect()
@@ -133,6 +140,7 @@ impl Case {
             Self::Editor => editor::run(stage, &self.name()),
             Self::Opencode => agents::run(stage, &self.name()),
             Self::Pi => pi::run(stage, &self.name()),
+            Self::SignIn => sign_in::run(stage, &self.name()),
         }
     }
 }
@@ -180,6 +188,7 @@ pub(super) fn all(peers: &Peers) -> (Vec<Case>, Vec<String>) {
     cases.push(Case::Editor);
     cases.push(Case::Opencode);
     cases.push(Case::Pi);
+    cases.push(Case::SignIn);
     cases.extend(Language::ALL.map(|language| Case::ExampleHost { language }));
     let mut left_out = Vec::new();
     cases.retain(|case| match why_not(*case, peers) {
@@ -198,7 +207,7 @@ fn why_not(case: Case, peers: &Peers) -> Option<&'static str> {
         return Some("a peer is missing");
     }
     match case {
-        Case::Editor | Case::Opencode | Case::Pi => alone::why_not(),
+        Case::Editor | Case::Opencode | Case::Pi | Case::SignIn => alone::why_not(),
         _ => None,
     }
 }
@@ -213,6 +222,7 @@ fn has_peers(case: Case, peers: &Peers) -> bool {
         Case::Editor => editor::is_there(peers),
         Case::Opencode => agents::is_there(peers),
         Case::Pi => pi::is_there(peers),
+        Case::SignIn => sign_in::is_there(peers),
         Case::BridgeInspector => peers.node24.is_some(),
         Case::Inspector { server, .. } => peers.node24.is_some() && server.is_there(peers),
         Case::Project { client } => {

@@ -24,7 +24,7 @@ pub(crate) fn passed(preset: &AcpPreset, machine: &Machine) -> Vec<Secret> {
     for (name, value) in preset.passed(machine) {
         let Some(value) = value.to_str() else { continue };
         if is_key(&OsStr::to_string_lossy(name)) {
-            keys.push(Secret::new(value));
+            keys.push(Secret::in_use(value));
         }
         keys.extend(within(value));
     }
@@ -48,9 +48,9 @@ fn collect(value: &Value, named: bool, depth: usize, keys: &mut Vec<Secret>) {
     }
     match value {
         Value::String(text) if named && text.len() > 3 => {
-            keys.push(Secret::new(text.as_str()));
+            keys.push(Secret::in_use(text.as_str()));
             if let Some((_, token)) = text.trim().split_once(' ') {
-                keys.push(Secret::new(token.trim()));
+                keys.push(Secret::in_use(token.trim()));
             }
         }
         Value::Array(list) => list.iter().for_each(|one| collect(one, named, depth - 1, keys)),

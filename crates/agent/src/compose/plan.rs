@@ -16,7 +16,7 @@ use toolway_proxy::gateway::{
     Target, Timeouts, ToolFilter,
 };
 use toolway_transport::environment::environment;
-use toolway_transport::{ChildConfig, HttpConfig, Platform, Roots};
+use toolway_transport::{ChildConfig, HttpConfig, Platform, Roots, Signer};
 
 use super::depth;
 use crate::options::Machine;
@@ -66,7 +66,7 @@ fn approve(name: &str) -> String {
 }
 
 /// A word for a shell.
-fn quoted(word: &str, windows: bool) -> String {
+pub(crate) fn quoted(word: &str, windows: bool) -> String {
     let safe = |c: char| c.is_alphanumeric() || "_-./:@%+=,".contains(c) || (windows && c == '\\');
     match (!word.is_empty() && word.chars().all(safe), windows) {
         (true, _) => word.to_owned(),
@@ -118,7 +118,11 @@ fn config(expanded: Expanded, machine: &Machine, timeouts: Timeouts) -> Result<S
     let target = match expanded.target {
         ExpandedTarget::Stdio(stdio) => Target::Child(child(stdio, machine)),
         ExpandedTarget::Remote(remote) => {
+            let sign_ins = machine.sign_ins();
+            let signed = sign_ins.map(|all| all.sign(&expanded.name, &remote, machine.opener())).transpose();
+            let signed = signed.map_err(|error| faulty(format!("auth: {error}")))?.flatten();
             let mut remote = self::remote(remote)?;
+            remote.http.authorizer = signed.map(Signer::new);
             wait_for_calls(&mut remote.http, &timeouts);
             Target::Remote(remote)
         }
@@ -211,8 +215,11 @@ pub fn wait_for_calls(http: &mut HttpConfig, timeouts: &Timeouts) {
     http.sse_read_timeout = http.sse_read_timeout.max(least);
 }
 
+fn faulty(reason: String) -> ServerState {
+    ServerState::Failed { stage: Stage::Configure, reason, hint: None }
+}
+
 fn remote(remote: ExpandedRemote) -> Result<RemoteTarget, ServerState> {
-    let faulty = |reason: String| ServerState::Failed { stage: Stage::Configure, reason, hint: None };
     let mut http = HttpConfig::new(remote.url.expose()).map_err(|error| faulty(error.to_string()))?;
     http.headers = remote.headers;
     http.title_case = remote.header_case == HeaderCase::Title;

@@ -339,5 +339,5 @@ fn token() -> Result<Secret, getrandom::Error> {
     use base64::Engine as _;
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)?;
-    Ok(Secret::new(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
+    Ok(Secret::in_use(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
 }

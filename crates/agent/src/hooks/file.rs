@@ -69,7 +69,7 @@ impl Hooks {
         let vars = &sources.environment.vars;
         let mut scrubber = Scrubber::new();
         for (_, value) in vars.iter().filter(|(name, value)| is_secret_name(name) && value.len() >= 8) {
-            scrubber.add(&Secret::new(value.clone()));
+            scrubber.add(&Secret::in_use(value.as_str()));
         }
         Self {
             all: read.hooks.into(),

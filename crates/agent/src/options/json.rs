@@ -147,7 +147,7 @@ fn read_agent(object: &mut Object<'_>, machine: Machine) -> AgentOptions {
         }
     });
     options.name = object.text("name");
-    options.api_key = object.text("apiKey").map(Secret::new);
+    options.api_key = object.text("apiKey").map(Secret::in_use);
     options.model = object.member("model").and_then(|(reader, node, at)| read_model(reader, node, &at));
     options.mode = read_mode(object).unwrap_or_default();
     options.mcp_servers = object

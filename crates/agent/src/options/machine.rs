@@ -4,12 +4,15 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use toolway_config::{Environment, Platform};
+use toolway_auth::Opener;
+use toolway_config::{Environment, KeyringReader, Platform};
+use toolway_secret::Secret;
 use toolway_transport::supervisor;
 
 use crate::error::AgentError;
+use crate::sign_in::SignIns;
 
 /// The machine and the user: variables, home, directories. Cheap to clone. `Debug` shows no values.
 #[derive(Clone)]
@@ -17,6 +20,9 @@ pub struct Machine {
     variables: Arc<Vec<(OsString, OsString)>>,
     environment: Arc<Environment>,
     helper: Option<Arc<Path>>,
+    /// Made when it is first asked for; one for all clones.
+    sign_ins: Arc<OnceLock<Option<SignIns>>>,
+    opener: Option<Arc<dyn Opener>>,
 }
 
 impl Machine {
@@ -40,7 +46,22 @@ impl Machine {
         };
         let texts = variables.iter().filter_map(text).collect();
         let environment = Environment::new(texts, cwd, Platform::current());
-        Self { variables: Arc::new(variables), environment: Arc::new(environment), helper: None }
+        let machine = Self {
+            variables: Arc::new(variables),
+            environment: Arc::new(environment),
+            helper: None,
+            sign_ins: Arc::default(),
+            opener: None,
+        };
+        let asked = machine.clone();
+        machine.with_keyring(Arc::new(move |name| asked.kept(name)))
+    }
+
+    /// The secret that is kept under that name.
+    fn kept(&self, name: &str) -> Result<Secret, String> {
+        let none = || format!("there is no secret of this name: toolway auth secret set {name} < FILE");
+        let sign_ins = self.sign_ins().ok_or("there is no home directory in which it could be kept")?;
+        sign_ins.named().get(name).map_err(|error| error.to_string())?.ok_or_else(none)
     }
 
     /// The same with other directories of an administrator, for tests and for who keeps them elsewhere.
@@ -50,12 +71,38 @@ impl Machine {
         self
     }
 
+    /// The same with another keyring, where `${keyring:NAME}` in definitions comes from. Without one it is what
+    /// `toolway auth secret set` keeps.
+    #[must_use]
+    pub fn with_keyring(mut self, keyring: KeyringReader) -> Self {
+        Arc::make_mut(&mut self.environment).keyring = Some(keyring);
+        self
+    }
+
     /// The same with a binary whose `main` begins with [`crate::begin`]: it ends whole trees of processes, whatever
     /// happens to this one, and bounds what queries of saved results may take.
     #[must_use]
     pub fn with_helper(mut self, helper: Option<PathBuf>) -> Self {
         self.helper = helper.map(Arc::from);
         self
+    }
+
+    /// The same, where a person is there to sign in: a server that wants a login shows them its address. Without one, such
+    /// a server waits until somebody has signed in.
+    #[must_use]
+    pub fn with_opener(mut self, opener: Arc<dyn Opener>) -> Self {
+        self.opener = Some(opener);
+        self
+    }
+
+    /// Who is shown the address of a login.
+    pub(crate) fn opener(&self) -> Option<Arc<dyn Opener>> {
+        self.opener.clone()
+    }
+
+    /// The signing in to servers, with the store in the state directory; `None` without a home.
+    pub fn sign_ins(&self) -> Option<&SignIns> {
+        self.sign_ins.get_or_init(|| SignIns::of(self)).as_ref()
     }
 
     /// The binary that ends whole trees of processes. Without one, children are ended by their process group.

@@ -1,7 +1,7 @@
 //! Owns which values of an agent's options no text may repeat: headers, variables, addresses and keys of its servers.
 
 use serde_json::{Map, Value};
-use toolway_secret::Secret;
+use toolway_secret::{Secret, secret_name, secret_value};
 
 use crate::acp::{AcpPreset, keys};
 use crate::inline::{DirectServer, McpServers};
@@ -25,7 +25,7 @@ pub(crate) struct Given {
 pub(crate) fn given(options: &AgentOptions, send: Option<&SendOptions>) -> Given {
     let mut found = Given::default();
     let all = &mut found;
-    all.secrets.extend(options.api_key.clone());
+    all.secrets.extend(options.api_key.clone().map(Secret::made_known));
     of_servers(&options.mcp_servers, all);
     for servers in options.agents.values().flat_map(|agent| agent.mcp_servers.iter().flatten()) {
         if let SubagentServers::Inline(servers) = servers {
@@ -39,7 +39,7 @@ pub(crate) fn given(options: &AgentOptions, send: Option<&SendOptions>) -> Given
                 acp.env
                     .iter()
                     .filter(|(name, value)| is_told(name, value.expose()))
-                    .map(|(_, value)| value.clone()),
+                    .map(|(_, value)| value.clone().made_known()),
             );
             all.secrets.extend(acp.env.values().flat_map(|value| keys::within(value.expose())));
             if let Some(preset) = acp.preset.as_deref().and_then(AcpPreset::named) {
@@ -75,14 +75,14 @@ fn of_servers(servers: &McpServers, found: &mut Given) {
         let members = server.members();
         for (name, value) in texts(members, "env") {
             if is_told(name, value) {
-                found.secrets.push(Secret::new(value));
+                found.secrets.push(known_if(secret_name(name) || secret_value(value), value));
             }
         }
         for (_, value) in texts(members, "headers") {
             of_header(value, &mut found.secrets);
         }
-        for (_, value) in texts(members, "auth") {
-            found.secrets.push(Secret::new(value));
+        for (name, value) in texts(members, "auth") {
+            found.secrets.push(known_if(secret_name(name), value));
         }
         if let Some(url) = members.get("url").and_then(Value::as_str) {
             of_url(url, found);
@@ -95,9 +95,14 @@ fn texts<'a>(members: &'a Map<String, Value>, name: &str) -> impl Iterator<Item 
     map.into_iter().flatten().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
 }
 
+/// A value that texts of this agent may not repeat; where it is a secret, no text of the process may.
+fn known_if(secret: bool, value: &str) -> Secret {
+    if secret { Secret::in_use(value) } else { Secret::new(value) }
+}
+
 /// A header's value, and its token alone: `Bearer x`.
 fn of_header(value: &str, found: &mut Vec<Secret>) {
-    found.push(Secret::new(value));
+    found.push(Secret::in_use(value));
     if let Some((_, token)) = value.trim().split_once(' ') {
         found.push(Secret::new(token.trim()));
     }
@@ -115,8 +120,10 @@ fn of_url(text: &str, found: &mut Given) {
     if url.query().is_some() || url.password().is_some() {
         spellings(&mut found.secrets);
     }
-    found.secrets.extend(url.password().map(Secret::new));
-    found.secrets.extend(url.query_pairs().map(|(_, value)| Secret::new(value)));
+    found.secrets.extend(url.password().map(Secret::in_use));
+    found.secrets.extend(
+        url.query_pairs().map(|(name, value)| known_if(secret_name(&name) || secret_value(&value), &value)),
+    );
     if let Some(host) = url.host_str().filter(|host| host.contains(['.', ':'])) {
         found.hosts.push(Secret::new(host));
     }

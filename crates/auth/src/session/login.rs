@@ -112,7 +112,7 @@ impl Login {
         };
         let (redirect, scopes) = (self.redirect.clone(), self.scopes.clone());
         let exchange = async move { inner.exchanged(entry, code, verifier, redirect, scopes).await };
-        let task = self.inner.shared.tasks.spawn(exchange);
+        let task = super::TASKS.spawn(exchange);
         task.await.unwrap_or_else(|error| {
             Err(AuthError::Late { reason: format!("the login was cut off: {error}") })
         })
@@ -125,7 +125,7 @@ impl Session {
     pub async fn begin(&self, scopes: &[String]) -> Result<Login, AuthError> {
         let inner = &self.inner;
         inner.shared.with_store(|store| store.writable()).await?;
-        let http = inner.shared.http.near(&inner.server.resource).await;
+        let http = inner.http.near(&inner.server.resource).await;
         let kept = inner.kept_or_unusable().await?;
         let found = inner.found(&http, kept.as_ref()).await?;
         let kept = kept.filter(|kept| kept.issuer == found.issuer.name);
@@ -246,7 +246,7 @@ impl Inner {
             Err(error) => return Err(error),
         }
         let prepared = self.shared.prepare(&id, &lock).await?;
-        let http = self.shared.http.near(&self.server.resource).await;
+        let http = self.http.near(&self.server.resource).await;
         let granting = Granting {
             http: &http,
             client: &entry.client,

@@ -23,7 +23,7 @@ impl Inner {
         refused: Option<&HeaderValue>,
     ) -> Result<HeaderValue, AuthError> {
         let client = self.machine_client()?;
-        let http = self.shared.http.near(&self.server.resource).await;
+        let http = self.http.near(&self.server.resource).await;
         let mut entry = match kept {
             Some(entry) => entry,
             None => self.machine_entry(&http, client, wanted.clone()).await?,

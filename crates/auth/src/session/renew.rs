@@ -31,7 +31,7 @@ impl Session {
     /// A token other than the refused one. It goes on when nobody waits for it any more.
     pub(super) async fn renew(&self, refused: Header) -> Result<Header, AuthError> {
         let inner = Arc::clone(&self.inner);
-        let task = self.inner.shared.tasks.spawn(async move { inner.renewed(refused).await });
+        let task = super::TASKS.spawn(async move { inner.renewed(refused).await });
         joined(task.await)
     }
 
@@ -48,7 +48,7 @@ impl Session {
     /// A token that reaches as far as these scopes and those that were granted.
     pub(super) async fn step_up(&self, scopes: Vec<String>, refused: Header) -> Result<bool, AuthError> {
         let inner = Arc::clone(&self.inner);
-        let task = self.inner.shared.tasks.spawn(async move { inner.stepped_up(scopes, refused).await });
+        let task = super::TASKS.spawn(async move { inner.stepped_up(scopes, refused).await });
         joined(task.await)
     }
 }
@@ -177,7 +177,7 @@ impl Inner {
             // The configuration may have another secret by now.
             entry.client.secret.clone_from(&client.secret);
         }
-        let http = self.shared.http.near(&self.server.resource).await;
+        let http = self.http.near(&self.server.resource).await;
         let granting = Granting {
             http: &http,
             client: &entry.client,

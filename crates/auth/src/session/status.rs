@@ -141,7 +141,7 @@ impl Session {
         let Some(endpoint) = &entry.endpoints.revocation else {
             return Err("it has no revocation endpoint".to_owned());
         };
-        let http = self.inner.shared.http.near(&self.inner.server.resource).await;
+        let http = self.inner.http.near(&self.inner.server.resource).await;
         let granting = Granting {
             http: &http,
             client: &entry.client,

@@ -57,7 +57,7 @@ async fn another_process() -> Result<()> {
             }
         }
     }
-    auth.finish(SOON).await;
+    toolway_auth::settle().await;
     say("done", "");
     Ok(())
 }
@@ -165,6 +165,14 @@ impl Other {
     pub(crate) fn signal(&self, signal: rustix::process::Signal) -> Result<()> {
         let pid = rustix::process::Pid::from_child(&self.child);
         Ok(rustix::process::kill_process(pid, signal)?)
+    }
+
+    /// Stops it, and waits until it stands still.
+    pub(crate) fn stop(&self) -> Result<()> {
+        self.signal(rustix::process::Signal::STOP)?;
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::UNTRACED)?;
+        Ok(())
     }
 
     pub(crate) fn kill(&mut self) -> Result<()> {

@@ -69,13 +69,13 @@ pub(crate) struct AddArgs {
     /// Its address.
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     pub(crate) url: Option<String>,
-    /// With --url: a header for every request. `${NAME}` is kept, and replaced at each start.
+    /// With --url: a header for every request. `${NAME}` and `${keyring:NAME}` are kept, and replaced at each start.
     #[arg(long, value_name = "NAME=VALUE", requires = "url")]
     pub(crate) header: Vec<String>,
     /// With --url: http or sse [default: http, then sse where http is refused].
     #[arg(long, value_name = "TRANSPORT", requires = "url")]
     pub(crate) transport: Option<String>,
-    /// With a command: a variable for the server. `${NAME}` is kept, and replaced at each start.
+    /// With a command: a variable for the server. `${NAME}` and `${keyring:NAME}` are kept, and replaced at each start.
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "url")]
     pub(crate) env: Vec<String>,
     /// With a command: a file of variables for the server.

@@ -56,8 +56,8 @@ pub(crate) struct HttpArgs {
     /// Serve Streamable HTTP at this address, path /mcp, instead of stdin and stdout.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
-    /// The token that clients send as `Authorization: Bearer`; better a file, or `TOOLWAY_TOKEN` [default: a new one, said
-    /// once on stderr].
+    /// The token that clients send as `Authorization: Bearer`; other processes can see it here: better a file, or the
+    /// variable `TOOLWAY_TOKEN` [default: a new one, said once on stderr].
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["token_file", "no_auth"])]
     pub(crate) token: Option<String>,
     /// A file with that token; made, for its owner only, when it is not there.

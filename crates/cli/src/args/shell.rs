@@ -26,10 +26,12 @@ pub(crate) struct AdHocArgs {
     /// Its address.
     #[arg(long, value_name = "URL", conflicts_with_all = ["config", "sources"])]
     pub(crate) url: Option<String>,
-    /// With --url: a header for every request; `${NAME}` is replaced by our own variable.
+    /// With --url: a header for every request. In the value `${NAME}` is a variable of ours, `${file:PATH}` a file,
+    /// `${keyring:NAME}` a secret of the keyring.
     #[arg(long, value_name = "NAME=VALUE", requires = "url")]
     pub(crate) header: Vec<String>,
-    /// With --command: a variable for the server; `${NAME}` is replaced by our own variable.
+    /// With --command: a variable for the server. In the value `${NAME}` is a variable of ours, `${file:PATH}` a file,
+    /// `${keyring:NAME}` a secret of the keyring.
     #[arg(long, value_name = "NAME=VALUE", requires = "command")]
     pub(crate) env: Vec<String>,
     /// stdio, http or sse [default: stdio for a command; for a URL http, then sse where http is refused].

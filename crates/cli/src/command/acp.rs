@@ -46,6 +46,7 @@ pub(super) fn run(args: AcpArgs) -> Result<Exit, UsageError> {
     let signals = signals()?;
     let runtime = runtime()?;
     let exit = runtime.block_on(serve(options, signals));
+    runtime.block_on(toolway_auth::settle());
     logs::finish();
     // A thread may still wait for the editor's input: it ends with the process.
     runtime.shutdown_background();

@@ -43,6 +43,7 @@ pub(super) fn run(args: BridgeArgs) -> Result<Exit, UsageError> {
             _ => Err(UsageError::new("system", "the bridge broke off".to_owned())),
         }
     });
+    runtime.block_on(toolway_auth::settle());
     logs::finish();
     // A thread may still wait for the host's input: it ends with the process.
     runtime.shutdown_background();

@@ -47,7 +47,7 @@ async fn one(
     let definition = find_tool(choice, tool, &tools)?;
     let built = build(words, definition.input_schema())?;
     for note in &built.notes {
-        writeln!(std::io::stderr().lock(), "note: {}", safe(note)).ok();
+        crate::border::say(format_args!("note: {}", safe(note)));
     }
     let arguments = Value::Object(built.arguments).to_string();
     let own = definition.own().to_owned();
@@ -69,12 +69,12 @@ fn show(result: &Value, terminal: &Terminal, shelf: &crate::show::Shelf) -> Resu
     let shown = show_result(result, &seen, shelf);
     if failed {
         let text = if shown.out.is_empty() { "the tool failed, and says nothing\n" } else { &shown.out };
-        std::io::stderr().lock().write_all(text.as_bytes()).ok();
+        crate::border::tell(text);
     } else {
         std::io::stdout().lock().write_all(shown.out.as_bytes())?;
     }
     for note in &shown.notes {
-        writeln!(std::io::stderr().lock(), "note: {}", safe(note)).ok();
+        crate::border::say(format_args!("note: {}", safe(note)));
     }
     Ok(exit)
 }

@@ -110,6 +110,7 @@ pub(super) fn run(args: ChatArgs) -> Result<Exit, UsageError> {
     let terminal = Terminal::now(|name| Some(own.get(name)?.to_str()?.to_owned()));
     let runtime = runtime()?;
     let exit = runtime.block_on(talk(args, &own, terminal));
+    runtime.block_on(toolway_auth::settle());
     // A thread may still wait for input: it ends with the process.
     runtime.shutdown_background();
     logs::finish();

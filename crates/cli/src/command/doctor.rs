@@ -8,12 +8,14 @@ mod entries;
 mod offers;
 mod probe;
 mod report;
+mod sign_ins;
 mod text;
 
 use std::io::Write as _;
 
 use super::shell::{Refusal, Shell, told};
 use crate::args::DoctorArgs;
+use crate::border;
 use crate::exit::Exit;
 use crate::show::safe;
 use diagnosis::{Asked, diagnose, schema};
@@ -35,11 +37,12 @@ fn doctor(args: &DoctorArgs) -> Result<Exit, Refusal> {
     let asked = Asked::new(args, &servers)?;
     let report = diagnose(&shell, &servers, &asked)?;
     if shell.json {
-        serde_json::to_writer_pretty(&mut out, &report).map_err(std::io::Error::from)?;
-        writeln!(out)?;
+        let report = serde_json::to_string_pretty(&report).map_err(std::io::Error::from)?;
+        writeln!(out, "{}", border::json(&report))?;
     } else {
         let page = text(&report, args.talk.verbose > 0);
-        let page = if shell.terminal.out { safe(&page) } else { page.into() };
+        let page = border::page(&page);
+        let page = if shell.terminal.out { safe(&page) } else { page.as_ref().into() };
         out.write_all(page.as_bytes())?;
     }
     Ok(if report.usable { Exit::Done } else { Exit::Ended })

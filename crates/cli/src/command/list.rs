@@ -2,8 +2,6 @@
 
 mod row;
 
-use std::io::Write as _;
-
 use serde_json::{Value, json};
 use toolway_config::{FileReport, FileStatus, Problem};
 use toolway_proxy::gateway::ServerState;
@@ -47,13 +45,13 @@ fn list(args: &ListArgs) -> Result<Exit, Refusal> {
         }
     }
     if shell.json {
-        shell.print_json(&described(&rows, &servers))?;
+        shell.report_json(&described(&rows, &servers))?;
         return Ok(exit(args, &servers));
     }
-    shell.print(&page(&rows, &servers))?;
+    shell.report(&page(&rows, &servers))?;
     for problem in servers.resolved.problems.iter().filter(|problem| !has_row(problem, &servers)) {
         let word = if problem.is_error() { "error" } else { "warning" };
-        writeln!(std::io::stderr().lock(), "{word}: {}", safe(&problem.to_string())).ok();
+        crate::border::say(format_args!("{word}: {}", safe(&problem.to_string())));
     }
     Ok(exit(args, &servers))
 }

@@ -6,7 +6,7 @@ mod import;
 mod remove;
 mod switch;
 
-use std::io::{self, Write as _};
+use std::io::{self};
 use std::path::{Path, PathBuf};
 
 use toolway_config::{
@@ -15,6 +15,7 @@ use toolway_config::{
 };
 
 use crate::args::ScopeArgs;
+use crate::border::say;
 use crate::compose::servers::machine;
 use crate::compose::{self, UsageError};
 use crate::exit::{Exit, complain};
@@ -80,10 +81,9 @@ fn told(result: Result<Exit, Refusal>) -> Exit {
 
 /// Problems on stderr, each on a line.
 fn tell(problems: &[Problem]) {
-    let mut stderr = io::stderr().lock();
     for problem in problems {
         let word = if problem.is_error() { "error" } else { "warning" };
-        writeln!(stderr, "{word}: {}", safe(&problem.to_string())).ok();
+        say(format_args!("{word}: {}", safe(&problem.to_string())));
     }
 }
 
@@ -176,10 +176,9 @@ impl Target {
     fn write(&self, changes: &[Change]) -> Result<Written, Refusal> {
         let written = edit_file(&self.path, self.format, self.bytes.as_deref(), changes, self.audience)?;
         if !written.lost_comments.is_empty() {
-            let mut stderr = io::stderr().lock();
-            writeln!(stderr, "warning: {}: these comments were lost:", self.path.display()).ok();
+            say(format_args!("warning: {}: these comments were lost:", self.path.display()));
             for comment in &written.lost_comments {
-                writeln!(stderr, "  {}", safe(comment)).ok();
+                say(format_args!("  {}", safe(comment)));
             }
         }
         Ok(written)

@@ -74,7 +74,7 @@ fn print(shell: &Shell, answers: &[(String, ServerState, Option<Started>)]) -> R
     if shell.json {
         let servers: Vec<Value> =
             answers.iter().map(|(name, state, answer)| described(name, state, answer.as_ref())).collect();
-        return shell.print_json(&json!({ "schema": 1, "servers": servers }));
+        return shell.report_json(&json!({ "schema": 1, "servers": servers }));
     }
     for (name, state, answer) in answers {
         let line = match answer.as_ref().and_then(|answer| Some((answer.ping?, answer.negotiated.as_ref()?)))
@@ -89,7 +89,7 @@ fn print(shell: &Shell, answers: &[(String, ServerState, Option<Started>)]) -> R
             }
             None => format!("{name}: {state}"),
         };
-        shell.print(&format!("{line}\n"))?;
+        shell.report(&format!("{line}\n"))?;
     }
     Ok(())
 }

@@ -58,7 +58,7 @@ fn prompt(args: &PromptArgs) -> Result<Exit, Refusal> {
     }
     std::io::stdout().lock().write_all(shown.out.as_bytes())?;
     for note in &shown.notes {
-        writeln!(std::io::stderr().lock(), "note: {}", safe(note)).ok();
+        crate::border::say(format_args!("note: {}", safe(note)));
     }
     Ok(Exit::Done)
 }
@@ -74,7 +74,7 @@ async fn one(
     let definition = find_prompt(choice, name, &prompts)?;
     let built = build(words, &definition.prompt_schema())?;
     for note in &built.notes {
-        writeln!(std::io::stderr().lock(), "note: {}", safe(note)).ok();
+        crate::border::say(format_args!("note: {}", safe(note)));
     }
     let mut voice = session.voice(name);
     session.prompt(name, &Value::Object(built.arguments).to_string(), &mut voice).await
@@ -99,11 +99,11 @@ fn list(shell: &Shell, prompts: &[Definition], notes: &[String]) -> Result<Exit,
         })
         .collect();
     if rows.is_empty() {
-        writeln!(std::io::stderr().lock(), "note: there are no prompts").ok();
+        crate::border::say(format_args!("note: there are no prompts"));
     }
     shell.print(&columns(&[Align::Left; 3], &rows))?;
     for note in notes {
-        writeln!(std::io::stderr().lock(), "note: {}", safe(note)).ok();
+        crate::border::say(format_args!("note: {}", safe(note)));
     }
     Ok(Exit::Done)
 }

@@ -71,7 +71,7 @@ fn read(args: &ReadArgs) -> Result<Exit, Refusal> {
     }
     std::io::stdout().lock().write_all(shown.out.as_bytes())?;
     for note in &shown.notes {
-        writeln!(std::io::stderr().lock(), "note: {}", safe(note)).ok();
+        crate::border::say(format_args!("note: {}", safe(note)));
     }
     Ok(if shown.out.is_empty() && !shown.notes.is_empty() { Exit::Ended } else { Exit::Done })
 }
@@ -99,11 +99,11 @@ fn list(shell: &Shell, lists: &RawLists) -> Result<Exit, Refusal> {
         })
         .collect();
     if rows.is_empty() {
-        writeln!(std::io::stderr().lock(), "note: there are no resources").ok();
+        crate::border::say(format_args!("note: there are no resources"));
     }
     shell.print(&columns(&[Align::Left; 2], &rows))?;
     for note in &lists.notes {
-        writeln!(std::io::stderr().lock(), "note: {}", safe(note)).ok();
+        crate::border::say(format_args!("note: {}", safe(note)));
     }
     Ok(Exit::Done)
 }

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use toolway_proxy::{Ending, Outside, Relay, run_remote};
-use toolway_secret::Secret;
 use toolway_transport::{AsyncInput, AsyncOutput, HttpConfig, HttpTransport, SseTransport, wait_for_hang_up};
 
 use crate::args::RemoteArgs;
-use crate::compose::{Environment, UsageError, common, expand};
+use crate::compose::{Environment, UsageError, address_seen, common, header, oauth};
 use crate::exit::Exit;
 use crate::{logs, units};
 
@@ -28,6 +27,9 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
         url.ok_or_else(|| UsageError::new("--url", "is missing").with_hint("--url https://HOST/mcp"))?;
     let mut config =
         HttpConfig::new(&url.text).map_err(|error| UsageError::new(&url.from, error.to_string()))?;
+    if url.from == "--url" {
+        address_seen(&config, "the variable TOOLWAY_URL holds the address as well");
+    }
     config.headers = args.header.iter().map(|pair| header(pair, &own)).collect::<Result<_, _>>()?;
     if let Some(value) = own.option(args.timeout, "timeout", Some("TIMEOUT_SECONDS"))? {
         config.timeout = value.parse(units::duration)?;
@@ -37,6 +39,8 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
     {
         config.sse_read_timeout = value.parse(units::duration)?;
     }
+    let oauth = oauth(&args.oauth, &config, &own)?;
+    config.authorizer = oauth;
     logs::start(common.log);
     let server = config.url.host_str().unwrap_or("server").to_owned();
     let relay = Arc::new(Relay::new(common.relay(server)));
@@ -48,7 +52,7 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
     let ending: Result<Ending, UsageError> = runtime.block_on(async {
         let input = AsyncInput::stdin().map_err(system)?;
         let output = AsyncOutput::stdout().map_err(system)?;
-        Ok(match kind {
+        let ending = match kind {
             Kind::Sse => {
                 let transport = SseTransport::new(&config).map_err(unusable)?;
                 run_remote(&relay, transport, input, output, outside).await
@@ -57,7 +61,9 @@ pub(super) fn run(args: RemoteArgs, kind: Kind) -> Result<Exit, UsageError> {
                 let transport = HttpTransport::new(&config).map_err(unusable)?;
                 run_remote(&relay, transport, input, output, outside).await
             }
-        })
+        };
+        toolway_auth::settle().await;
+        Ok(ending)
     });
     super::sum_up(&relay);
     logs::finish();
@@ -88,17 +94,4 @@ pub(super) fn outside(input: std::fs::File) -> Result<mpsc::Receiver<Outside>, U
     named("signals").spawn(forward).map_err(system)?;
     named("hang-up").spawn(watch).map_err(system)?;
     Ok(receiver)
-}
-
-/// `NAME=VALUE`, expanded.
-fn header(pair: &str, own: &Environment) -> Result<(String, Secret), UsageError> {
-    let Some((name, value)) = pair.split_once('=') else {
-        return Err(UsageError::new("--header", "one of them is not NAME=VALUE")
-            .with_hint("--header 'Authorization=Bearer ${TOKEN}'"));
-    };
-    if name.is_empty() {
-        return Err(UsageError::new("--header", "one of them has no name before ="));
-    }
-    let value = expand(value, own, &format!("--header {name}"))?;
-    Ok((name.to_owned(), Secret::new(value)))
 }

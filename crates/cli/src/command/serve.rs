@@ -57,6 +57,7 @@ pub(super) fn run(args: ServeArgs) -> Result<Exit, UsageError> {
             Some(listening) => gateway.over_http(servers, loader, listening).await,
         }
     });
+    runtime.block_on(toolway_auth::settle());
     logs::finish();
     // A thread may still wait for the client's input: it ends with the process.
     runtime.shutdown_background();

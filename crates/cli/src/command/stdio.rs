@@ -12,7 +12,7 @@ use toolway_transport::{Child, ChildConfig, Platform, supervisor};
 
 use super::server_name::server_name;
 use crate::args::StdioArgs;
-use crate::compose::{Environment, UsageError, common, expand};
+use crate::compose::{self, Environment, UsageError, common, variable};
 use crate::exit::Exit;
 use crate::logs;
 
@@ -26,12 +26,15 @@ pub(super) fn run(args: StdioArgs) -> Result<Exit, UsageError> {
     let cwd = own.option(args.cwd, "cwd", None)?.map(|value| PathBuf::from(value.text));
     let (program, arguments) =
         args.upstream.split_first().ok_or_else(|| UsageError::new("COMMAND", "is missing"))?;
+    let _known = compose::arguments(arguments.iter().filter_map(|argument| argument.to_str()));
     logs::start(common.log);
     let name = server_name(program, arguments);
     let relay = Arc::new(Relay::new(common.relay(name)));
     let input = super::stream(std::io::stdin())?;
     let output = super::stream(std::io::stdout())?;
-    let variables = environment(own.all(), &given, inherit, Platform::CURRENT);
+    let set: Vec<(OsString, OsString)> =
+        given.iter().map(|(name, value)| (name.into(), value.expose().into())).collect();
+    let variables = environment(own.all(), &set, inherit, Platform::CURRENT);
     let signals = super::signals()?;
     if let Err(error) = supervisor::adopt_orphans() {
         tracing::debug!(%error, "descendants cannot be adopted");
@@ -53,7 +56,7 @@ pub(super) fn run(args: StdioArgs) -> Result<Exit, UsageError> {
         Child::spawn(&config).map_err(|error| error.to_string())
     });
     let ending = match started {
-        Ok(child) => run_stdio(&relay, child, (input, output), signals, logs::forward),
+        Ok(child) => run_stdio(&relay, child, (input, output), signals, logs::forward_stderr),
         Err(reason) => unstarted(&relay, &reason, &variables.not_passed, (input, output), signals),
     };
     super::sum_up(&relay);
@@ -72,21 +75,6 @@ fn unstarted(
     tracing::error!("{reason}");
     tracing::info!(names = ?not_passed, "variables that the server does not get; --env or --inherit-env pass them");
     run_unstarted(relay, &reason, streams, signals)
-}
-
-/// `NAME=VALUE`, expanded.
-fn variable(pair: &str, own: &Environment) -> Result<(OsString, OsString), UsageError> {
-    let wrong = |reason: &str| {
-        UsageError::new("--env", format!("{:?} {reason}", pair.split('=').next().unwrap_or_default()))
-    };
-    let (name, value) = pair.split_once('=').ok_or_else(|| wrong("is not NAME=VALUE"))?;
-    if name.is_empty() {
-        return Err(wrong("has no name before ="));
-    }
-    if pair.contains('\0') {
-        return Err(wrong("holds a NUL"));
-    }
-    Ok((name.into(), expand(value, own, &format!("--env {name}"))?.into()))
 }
 
 /// The program's file, or why there is none.

@@ -1,7 +1,6 @@
 //! `toolway tools`: the tools of a server or of all, and one tool with its arguments.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -102,7 +101,7 @@ fn all(shell: &Shell, args: &ToolsArgs) -> Result<Exit, Refusal> {
 }
 
 fn note(text: &str) {
-    writeln!(std::io::stderr().lock(), "note: {}", safe(text)).ok();
+    crate::border::say(format_args!("note: {}", safe(text)));
 }
 
 fn print(shell: &Shell, offers: &[Offer], named: bool) -> Result<Exit, Refusal> {

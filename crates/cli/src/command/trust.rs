@@ -61,7 +61,8 @@ fn shown(entry: &Entry) -> String {
     let rows: Vec<Vec<String>> = rows.collect();
     let fields = columns(&[Align::Left, Align::Left], &rows);
     let runs = if entry.runs_commands() { "  It runs a command of yours for a value.\n" } else { "" };
-    format!("{} ({}): {}\n{fields}{runs}", whole_line(&entry.name), entry.place, entry.standing)
+    let reads = if entry.reads_keyring() { "  It reads your keyring.\n" } else { "" };
+    format!("{} ({}): {}\n{fields}{runs}{reads}", whole_line(&entry.name), entry.place, entry.standing)
 }
 
 fn named(resolved: &Resolved, store: &mut TrustStore, names: &[String]) -> Result<Exit, Refusal> {

@@ -10,7 +10,7 @@ use toolway_agent::{
     Person, Place, SandboxOptions, StoreChoice, Trust,
 };
 use toolway_config::SettingSource;
-use toolway_secret::Secret;
+use toolway_secret::{Secret, secret_name, secret_value};
 use tracing::level_filters::LevelFilter;
 
 use super::servers::own_machine;
@@ -132,7 +132,9 @@ fn engine(args: &RuntimeArgs, own: &Environment) -> Result<EngineChoice, UsageEr
             .get(name)
             .and_then(|value| value.to_str())
             .ok_or_else(|| UsageError::new("--acp-env", format!("the variable {name} is not set")))?;
-        acp.env.insert(name.clone(), Secret::new(value.to_owned()));
+        let known = secret_name(name) || secret_value(value);
+        let value = if known { Secret::in_use(value) } else { Secret::new(value) };
+        acp.env.insert(name.clone(), value);
     }
     Ok(EngineChoice::Acp(acp))
 }

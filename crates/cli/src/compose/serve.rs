@@ -16,7 +16,7 @@ use toolway_secret::Secret;
 use tracing::level_filters::LevelFilter;
 
 use super::value::Environment;
-use super::{UsageError, cache_dir, common};
+use super::{UsageError, cache_dir, common, seen};
 use crate::args::{CommonArgs, GatewayArgs, HttpArgs};
 use crate::units;
 
@@ -167,6 +167,9 @@ pub(crate) fn listening(args: HttpArgs, own: &Environment) -> Result<Option<List
             "no token is asked for (--no-auth)".to_owned()
         }
         (_, Some(value), _) => {
+            if value.from == "--token" {
+                seen("--token", "--token-file FILE, or the variable TOOLWAY_TOKEN");
+            }
             http.token = Some(token(&value.from, &value.text)?);
             "the token is the configured one".to_owned()
         }
@@ -207,7 +210,7 @@ fn token(what: &str, text: &str) -> Result<Secret, UsageError> {
     if !fits {
         return Err(UsageError::new(what, "a token has at least 16 visible ASCII characters and no blanks"));
     }
-    Ok(Secret::new(text))
+    Ok(Secret::in_use(text))
 }
 
 /// The token in a file, which is made when it is not there.
@@ -245,7 +248,7 @@ fn new_token() -> Result<Secret, UsageError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
         .map_err(|error| UsageError::new("token", format!("the system has no randomness: {error}")))?;
-    Ok(Secret::new(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
+    Ok(Secret::in_use(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
 }
 
 #[cfg(test)]

@@ -1,32 +1,42 @@
 //! Owns the environment as it was at the start, and values that know where they came from.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 
 use super::UsageError;
 
-/// Our environment, read once.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Environment(Vec<(OsString, OsString)>);
+/// Our environment, read once. `Debug` shows the variables' names only.
+#[derive(Clone, Default)]
+pub(crate) struct Environment {
+    variables: Vec<(OsString, OsString)>,
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.variables.iter().map(|(name, _)| name)).finish()
+    }
+}
 
 impl Environment {
     /// As it is now.
     pub(crate) fn read() -> Self {
-        Self(std::env::vars_os().collect())
+        Self { variables: std::env::vars_os().collect() }
     }
 
     #[cfg(test)]
     pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
-        Self(pairs.iter().map(|(name, value)| (name.into(), value.into())).collect())
+        let variables = pairs.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { variables }
     }
 
     /// All variables.
     pub(crate) fn all(&self) -> impl Iterator<Item = (OsString, OsString)> + '_ {
-        self.0.iter().cloned()
+        self.variables.iter().cloned()
     }
 
     /// The value of a variable.
     pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
-        self.0.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_os_str())
+        self.variables.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_os_str())
     }
 
     /// The option `--NAME`: its flag, its variable, or an older variable.

@@ -35,10 +35,11 @@ const DEFAULTS: [Dialect; 3] = [Dialect::Toolway, Dialect::ClaudeCode, Dialect::
 /// What a client documents: less than what is understood in its files.
 fn documented(dialect: Dialect) -> &'static [Syntax] {
     use Syntax::{
-        Bang, BareEnv, BareFile, Braces, CommandColon, EnvColon, Input, Places, PluginPlaces, Secrets,
+        Bang, BareEnv, BareFile, Braces, CommandColon, EnvColon, Input, KeyringColon, Places, PluginPlaces,
+        Secrets,
     };
     match dialect {
-        Dialect::Toolway => &[Braces, Places, Input, CommandColon],
+        Dialect::Toolway => &[Braces, Places, Input, CommandColon, KeyringColon],
         Dialect::Cursor | Dialect::LmStudio | Dialect::Junie => &[EnvColon, Places],
         Dialect::VsCode => &[EnvColon, Places, Input],
         Dialect::ClaudeCode
@@ -91,6 +92,8 @@ fn write(piece: &Piece, to: Dialect, field: Field) -> Result<String, String> {
         }
         Piece::Command(command) if has(Syntax::Bang) => Ok(format!("!{command}")),
         Piece::Command(_) => none("the output of a command".to_owned()),
+        Piece::Keyring(name) if has(Syntax::KeyringColon) => Ok(format!("${{keyring:{name}}}")),
+        Piece::Keyring(name) => none(format!("${{keyring:{name}}}")),
         Piece::File(path) if has(Syntax::BareFile) => Ok(format!("{{file:{path}}}")),
         Piece::File(_) => none("the content of a file".to_owned()),
     }

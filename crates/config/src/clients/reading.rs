@@ -251,7 +251,9 @@ fn auth(rest: &mut Members, own: &mut Members, shape: &Shape) {
     };
     let Some(Json::Object(mut oauth)) = rest.get(outer).cloned() else { return };
     let mut auth = Members::new();
-    for (theirs, ours) in [("clientId", "CLIENT_ID"), ("clientSecret", "CLIENT_SECRET")] {
+    for (theirs, ours) in
+        [("clientId", "CLIENT_ID"), ("clientSecret", "CLIENT_SECRET"), ("redirectUri", "redirectUri")]
+    {
         if let Some(Json::String(value)) = oauth.get(theirs).cloned() {
             oauth.shift_remove(theirs);
             auth.insert(ours.to_owned(), value.into());

@@ -247,6 +247,7 @@ fn placeholders_go_where_they_mean_the_same() {
         (Dialect::Gemini, "$A/${B}", Dialect::Cursor, "${env:A}/${env:B}"),
         (Dialect::Pi, "!pass x", own, "${command:pass x}"),
         (own, "${command:pass x}", Dialect::Pi, "!pass x"),
+        (own, "Bearer ${keyring:gh}", own, "Bearer ${keyring:gh}"),
         (own, "!x", Dialect::Pi, "!!x"),
         (own, "${userHome}/x", Dialect::Cursor, "${userHome}/x"),
         (Dialect::Codex, "${T}", own, "$${T}"),
@@ -258,6 +259,8 @@ fn placeholders_go_where_they_mean_the_same() {
     for (from, text, to) in [
         (own, "${T:-d}", Dialect::OpenCode),
         (own, "a ${command:x}", Dialect::Pi),
+        (own, "${keyring:gh}", Dialect::Cursor),
+        (own, "${keyring:gh}", Dialect::Pi),
         (Dialect::OpenCode, "{file:x}", own),
         (own, "${T}", Dialect::Zed),
         (own, "$T", Dialect::Gemini),

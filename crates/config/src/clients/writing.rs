@@ -113,6 +113,7 @@ fn auth(own: &Members, out: &mut Members, shape: &Shape) {
         Auth::Oauth | Auth::OauthScope => {
             put(&mut oauth, "clientId", named("CLIENT_ID"));
             put(&mut oauth, "clientSecret", named("CLIENT_SECRET"));
+            put(&mut oauth, "redirectUri", named("redirectUri"));
             let scopes = auth.get("scopes").and_then(Json::as_array);
             if shape.auth == Auth::Oauth {
                 put(&mut oauth, "scopes", scopes.cloned().map(Json::from));

@@ -11,8 +11,8 @@ use crate::tree::{Key, Node};
 use super::check::{env_name_fault, header_name_fault, header_value_fault, url_fault};
 use super::reader::{Reader, nearest};
 use super::{
-    Auth, Definition, HeaderCase, InheritEnv, RemoteKind, RemoteTarget, StdioTarget, Target, Text, Tls,
-    options,
+    Auth, Definition, GrantType, HeaderCase, InheritEnv, RemoteKind, RemoteTarget, StdioTarget, Target, Text,
+    Tls, options,
 };
 
 /// The most characters of `tls.caBundle`.
@@ -334,7 +334,11 @@ fn headers(reader: &mut Reader<'_>, node: &Node, map: &Node) -> Vec<(String, Tex
 fn auth_of(reader: &mut Reader<'_>, node: &Node, auth: &Node) -> Option<Auth> {
     let members = reader.members(auth, "auth");
     auth.members()?;
-    reader.unknown(members, "auth", &["CLIENT_ID", "CLIENT_SECRET", "scopes"]);
+    reader.unknown(
+        members,
+        "auth",
+        &["CLIENT_ID", "CLIENT_SECRET", "scopes", "redirectUri", "grantType", "account"],
+    );
     let mut text = |name: &str| {
         let field = format!("auth.{name}");
         let text = reader.text(given(auth, name)?, &field)?;
@@ -346,7 +350,38 @@ fn auth_of(reader: &mut Reader<'_>, node: &Node, auth: &Node) -> Option<Auth> {
         reader.error(auth.at, "auth", "has a CLIENT_SECRET without its CLIENT_ID");
     }
     let scopes = given(auth, "scopes").map(|scopes| reader.strings(scopes, "auth.scopes"));
-    Some(Auth { client_id, client_secret, scopes: scopes.unwrap_or_default() })
+    let mut plain = |name: &str| {
+        let node = given(auth, name)?;
+        reader.string(node, &format!("auth.{name}")).map(|value| (value, node.at))
+    };
+    let (redirect_uri, grant_type, account) = (plain("redirectUri"), plain("grantType"), plain("account"));
+    let grant_type = match grant_type {
+        None => GrantType::default(),
+        Some((word, at)) => match word.as_str() {
+            "authorization_code" => GrantType::AuthorizationCode,
+            "client_credentials" if client_secret.is_none() => {
+                reader.error(
+                    at,
+                    "auth.grantType",
+                    "client_credentials needs a CLIENT_ID and a CLIENT_SECRET",
+                );
+                GrantType::ClientCredentials
+            }
+            "client_credentials" => GrantType::ClientCredentials,
+            _ => {
+                reader.error(at, "auth.grantType", "must be authorization_code or client_credentials");
+                GrantType::default()
+            }
+        },
+    };
+    Some(Auth {
+        client_id,
+        client_secret,
+        scopes: scopes.unwrap_or_default(),
+        redirect_uri: redirect_uri.map(|(value, _)| value),
+        grant_type,
+        account: account.map(|(value, _)| value),
+    })
 }
 
 fn tls_of(reader: &mut Reader<'_>, tls: &Node) -> Option<Tls> {

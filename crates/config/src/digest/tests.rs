@@ -11,7 +11,8 @@ fn digest_in(text: &str, root: &Path) -> String {
 
 fn digest_with(text: &str, root: &Path, cwd: &Path, value: &str) -> String {
     let node = read(text.as_bytes(), Format::Jsonc).unwrap();
-    let entry = Definition::read("s", node.at, &node, Dialect::Cursor);
+    let dialect = if text.contains("${keyring:") { Dialect::Toolway } else { Dialect::Cursor };
+    let entry = Definition::read("s", node.at, &node, dialect);
     let Content::Definition(definition) = &entry.content else { panic!("{:?}", entry.problems) };
     let vars = [("T".to_owned(), value.to_owned())];
     let environment = Environment::new(vars.into(), cwd.to_path_buf(), Platform::Linux);
@@ -51,6 +52,8 @@ fn every_change_of_meaning_changes_it() {
         r#"{"command":"x","args":["${input:T}"]}"#,
         r#"{"command":"x","env":{"A":"1"}}"#,
         r#"{"command":"x","env":{"A":"2"}}"#,
+        r#"{"command":"x","args":["${keyring:T}"]}"#,
+        r#"{"command":"x","args":["${keyring:U}"]}"#,
         r#"{"command":"x","envFile":".env"}"#,
         r#"{"command":"x","cwd":"/t"}"#,
         r#"{"command":"x","cwd":"~/t"}"#,

@@ -46,7 +46,14 @@ pub(super) fn expand(resolver: &mut Resolver<'_>, target: &RemoteTarget) -> Expa
             resolver.hide(&value);
             Secret::new(value)
         });
-        ExpandedAuth { client_id, client_secret, scopes: auth.scopes.clone() }
+        ExpandedAuth {
+            client_id,
+            client_secret,
+            scopes: auth.scopes.clone(),
+            redirect_uri: auth.redirect_uri.clone(),
+            grant_type: auth.grant_type,
+            account: auth.account.clone(),
+        }
     });
     ExpandedRemote {
         kind: target.kind,
@@ -58,10 +65,10 @@ pub(super) fn expand(resolver: &mut Resolver<'_>, target: &RemoteTarget) -> Expa
     }
 }
 
-/// Whether a part of the text is only known once files are read and commands are run.
+/// Whether a part of the text is only known once files are read, commands are run and the keyring is asked.
 fn unread(resolver: &Resolver<'_>, text: &crate::definition::Text, field: Field) -> bool {
     use crate::template::{Piece, parse};
-    let later = |piece: &Piece| matches!(piece, Piece::Command(_) | Piece::File(_));
+    let later = |piece: &Piece| matches!(piece, Piece::Command(_) | Piece::File(_) | Piece::Keyring(_));
     resolver.context.depth < Depth::Commands
         && parse(text.raw(), resolver.dialect, field).is_ok_and(|pieces| pieces.iter().any(later))
 }

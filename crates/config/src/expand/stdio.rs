@@ -11,7 +11,7 @@ use crate::envfile;
 use crate::environment::Platform;
 use crate::expanded::ExpandedStdio;
 use crate::problem::Problem;
-use crate::sensitive::{secret_name, secret_value};
+use crate::sensitive::{secret_in_argument, secret_name, secret_value};
 
 use super::{Depth, Resolver, read_text};
 
@@ -95,32 +95,16 @@ fn absolute(command: &str, cwd: &Path) -> String {
 fn argument(resolver: &mut Resolver<'_>, arg: &Text, before: Option<&Text>, index: usize) -> Secret {
     let field = format!("args.{index}");
     let value = resolver.value(arg, Field::Args, &field);
-    // `--token=X`, `--token X` in one argument or in two.
-    let inside = value.text.split_once('=').or_else(|| value.text.split_once(' '));
-    let inside = inside.filter(|(flag, _)| takes_secret(flag)).map(|(_, secret)| secret.trim());
-    let behind = before.is_some_and(|flag| takes_secret(flag.raw())) && !value.text.starts_with('-');
-    let secret = inside.or(behind.then_some(value.text.as_str())).filter(|secret| !secret.is_empty());
+    let secret = secret_in_argument(before.map(Text::raw), &value.text);
     if let Some(secret) = secret {
         resolver.hide(secret);
     }
-    if value.secret || secret.is_some() || known_shape(arg.raw()) {
+    if value.secret || secret.is_some() {
         let problem =
             Problem::warning("a secret in an argument can be seen by every process of this machine");
         resolver.warn(problem.hint("hand it over in env, if the server takes it from there"), arg, &field);
     }
     Secret::new(value.text)
-}
-
-/// Whether an argument is a flag whose value is a secret: `--token`, and not `--token-file`.
-fn takes_secret(flag: &str) -> bool {
-    let name = flag.to_ascii_lowercase();
-    flag.starts_with('-')
-        && secret_name(flag)
-        && !["file", "path", "dir"].iter().any(|end| name.ends_with(end))
-}
-
-fn known_shape(text: &str) -> bool {
-    matches!(toolway_secret::Redactor::known().redact(text), std::borrow::Cow::Owned(_))
 }
 
 /// The variables of `envFile`, and those of `env` above them.

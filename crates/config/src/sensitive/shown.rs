@@ -169,6 +169,7 @@ fn shown(text: &Text, dialect: Dialect, field: Field, name: &str) -> String {
         Piece::Input(id) => format!("${{input:{id}}}"),
         Piece::Command(command) => format!("${{command:{}}}", Redactor::known().redact(&command)),
         Piece::File(path) => format!("{{file:{path}}}"),
+        Piece::Keyring(name) => format!("${{keyring:{name}}}"),
     };
     pieces.into_iter().map(piece).collect()
 }

@@ -162,7 +162,7 @@ impl Definition {
             filter: ToolFilter::default(),
             protocol: meaning(&PROTOCOLS, &whole.protocol)?,
             max_response_chars: None,
-            secrets: self.secrets.iter().map(Secret::new).collect(),
+            secrets: self.secrets.iter().map(Secret::in_use).collect(),
             roots: whole.roots.clone(),
         })
     }
@@ -198,8 +198,13 @@ impl ChildText {
 }
 
 impl RemoteText {
+    /// Where somebody signs in, each gateway connects by itself: there is no process to share, tokens are shared by all
+    /// processes anyway, and each gateway hears of a login.
     fn of(target: &RemoteTarget) -> Option<Self> {
         let RemoteTarget { http, kind } = target;
+        if http.authorizer.is_some() {
+            return None;
+        }
         if !matches!(http.connector, Connector::Tcp) {
             return None;
         }
@@ -245,6 +250,10 @@ impl RemoteText {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use toolway_transport::{Authorizer, BoxFuture, Challenge, Retry, SignInError, Signer};
+
     use super::*;
 
     fn child(change: impl FnOnce(&mut ServerConfig, &mut ChildConfig)) -> Definition {
@@ -321,5 +330,38 @@ mod tests {
         let Target::Remote(target) = back.target else { panic!() };
         assert_eq!((target.http.url.as_str(), target.kind), ("https://h.example/mcp?k=1", RemoteKind::Sse));
         assert_eq!(target.http.headers[0].1.expose(), "Bearer x");
+    }
+
+    #[test]
+    fn a_server_that_somebody_signs_in_to_is_not_shared() {
+        let mut http = HttpConfig::new("https://h.example/mcp").unwrap();
+        let config = |http| ServerConfig {
+            target: Target::Remote(RemoteTarget { http, kind: RemoteKind::Auto }),
+            ..child(|_, _| {}).config(None).unwrap()
+        };
+        assert!(Definition::of(&config(http.clone())).is_some());
+        http.authorizer = Some(Signer::new(Arc::new(Nobody)));
+        assert!(Definition::of(&config(http)).is_none());
+    }
+
+    #[derive(Debug)]
+    struct Nobody;
+
+    impl Authorizer for Nobody {
+        fn ready(&self) -> Option<http::HeaderValue> {
+            None
+        }
+        fn authorize(&self) -> BoxFuture<'_, Result<Option<http::HeaderValue>, SignInError>> {
+            Box::pin(std::future::ready(Ok(None)))
+        }
+        fn challenged(&self, _: Challenge) -> BoxFuture<'_, Result<Retry, SignInError>> {
+            Box::pin(std::future::ready(Ok(Retry::No)))
+        }
+        fn changed(&self, _: Option<http::HeaderValue>) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::pending())
+        }
+        fn hint(&self) -> String {
+            String::new()
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toolway_guard::{Glob, Guard};
 use toolway_secret::Secret;
-use toolway_transport::{ChildConfig, HttpConfig};
+use toolway_transport::{ChildConfig, HttpConfig, Signer};
 
 use super::state::ServerState;
 
@@ -87,6 +87,13 @@ pub enum Target {
     Attached(Arc<dyn Attach>),
 }
 
+impl Target {
+    /// Who signs the requests to it.
+    pub fn signer(&self) -> Option<&Signer> {
+        if let Self::Remote(target) = self { target.http.authorizer.as_ref() } else { None }
+    }
+}
+
 /// A server inside this process. Implemented by who embeds the gateway, called at each start.
 pub trait Embedded: std::fmt::Debug + Send + Sync {
     /// Begins to serve, in a task that the implementation owns, and gives the client's end. The task ends when that end
@@ -129,7 +136,7 @@ pub struct ChildTarget {
 /// A server at an address.
 #[derive(Debug, Clone)]
 pub struct RemoteTarget {
-    /// URL, headers, time limits.
+    /// URL, headers, time limits, and who signs.
     pub http: HttpConfig,
     /// Which transport.
     pub kind: RemoteKind,

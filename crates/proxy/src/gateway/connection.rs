@@ -212,7 +212,13 @@ impl Connection {
 
     fn take(&mut self, inbound: Inbound) -> Option<Received> {
         let received = self.inbox.take(inbound)?;
-        let Received::Closed { reason } = received else { return Some(received) };
+        let reason = match received {
+            Received::Closed { reason } => reason,
+            Received::Failed { ids, failure } => {
+                return Some(Received::Failed { ids, failure: with_hint(failure) });
+            }
+            other => return Some(other),
+        };
         let stderr = self.stderr();
         let words = stderr.as_deref().and_then(masks::last_words);
         let reason = match words {
@@ -252,4 +258,12 @@ impl Connection {
     pub async fn close(mut self) {
         self.link.close().await;
     }
+}
+
+/// Whoever called reads how to sign in.
+fn with_hint(mut failure: Failure) -> Failure {
+    if let Some(hint) = failure.hint().filter(|hint| !failure.message.contains(hint.as_str())) {
+        failure.message = format!("{}. To sign in, {hint}", failure.message);
+    }
+    failure
 }

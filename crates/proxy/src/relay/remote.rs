@@ -104,7 +104,7 @@ pub async fn run_remote<T: Transport>(
     session.last_words(&mut output).await;
     transport.close().await;
     match ending {
-        Ending::ClientClosed if session.refused && !session.reached => Ending::NotStarted,
+        Ending::ClientClosed if !session.reached => session.refused.unwrap_or(Ending::ClientClosed),
         ending => ending,
     }
 }
@@ -122,8 +122,8 @@ struct Session {
     drain_until: Option<Instant>,
     /// The server has answered something.
     reached: bool,
-    /// A request could not be delivered.
-    refused: bool,
+    /// A request could not be delivered: how the relay ends if none ever is.
+    refused: Option<Ending>,
 }
 
 impl Session {
@@ -139,7 +139,7 @@ impl Session {
             client_open: true,
             drain_until: None,
             reached: false,
-            refused: false,
+            refused: None,
         }
     }
 
@@ -271,7 +271,10 @@ impl Session {
 
     /// These requests get no answer from the server.
     fn fail(&mut self, ids: &[Id], failure: &Failure) {
-        self.refused = true;
+        // Only who signs for us has a hint.
+        let needs_login = failure.needs_auth() && failure.hint().is_some();
+        self.refused =
+            if needs_login { Some(Ending::NotSignedIn) } else { self.refused.or(Some(Ending::NotStarted)) };
         for id in ids {
             let owed = self.relay.pending().answer(id);
             if let Owed::Waiting(_) = owed {

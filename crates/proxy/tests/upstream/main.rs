@@ -4,5 +4,6 @@ mod client;
 mod life;
 mod lists;
 mod remote;
+mod signing;
 mod stdio;
 mod support;

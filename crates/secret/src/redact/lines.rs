@@ -45,9 +45,15 @@ impl RedactingLines {
 
     /// The rest: nothing more comes, or nothing has come for a while.
     pub fn rest(&mut self) -> Vec<u8> {
-        let held = std::mem::take(&mut self.held);
-        let mut out = Vec::with_capacity(held.len());
-        self.redactor.replace(&held, 0, held.len(), &mut out);
+        let rest = self.unfinished();
+        self.held.clear();
+        rest
+    }
+
+    /// The rest as it would be shown now, without giving it out.
+    pub fn unfinished(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.held.len());
+        self.redactor.replace(&self.held, 0, self.held.len(), &mut out);
         out
     }
 

@@ -83,7 +83,7 @@ pub(super) fn consent(call: &mut Call, state: &mut State) -> Answer {
 fn send_code(call: &mut Call, state: &mut State, to: &str) -> Answer {
     let given = Given {
         client: call.parameter("client_id").unwrap_or_default().to_owned(),
-        scope: scope(call, state).unwrap_or_default(),
+        scope: state.options.granted_scope.clone().or_else(|| scope(call, state)).unwrap_or_default(),
         resource: resource(call, state).unwrap_or_default(),
         family: Some(state.vault.new_family()),
     };

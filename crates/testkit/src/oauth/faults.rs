@@ -11,10 +11,9 @@ use super::options::seconds;
 /// What goes wrong. Some come instead of an answer, and the request is not processed; the others spoil the answer of a
 /// request that was processed.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Fault {
     /// Instead: this status, with `error` in a JSON body, and `Retry-After` if that is told.
-    #[serde(rename_all = "kebab-case")]
     Status {
         /// The status.
         status: u16,
@@ -43,6 +42,10 @@ pub enum Fault {
     NotJson,
     /// Spoils: so many bytes of white space stand before the body.
     Huge(usize),
+    /// Spoils: the body has no stated length and does not end while the client reads (after 1 GiB it does).
+    Endless,
+    /// Spoils: the body comes byte by byte, so many seconds apart.
+    Drip(#[serde(deserialize_with = "seconds")] Duration),
     /// Spoils: the answer comes late, after so many seconds.
     Slow(#[serde(deserialize_with = "seconds")] Duration),
     /// Spoils: members of the JSON answer are replaced; null takes one out. In texts, `${issuer}`, `${resource}` and
@@ -81,6 +84,8 @@ impl Fault {
             Self::Cut => "cut",
             Self::NotJson => "not-json",
             Self::Huge(_) => "huge",
+            Self::Endless => "endless",
+            Self::Drip(_) => "drip",
             Self::Slow(_) => "slow",
             Self::Edit(_) => "edit",
         }

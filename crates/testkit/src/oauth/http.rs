@@ -11,6 +11,18 @@ use url::Url;
 /// The longest that the other side may take.
 const DEADLINE: Duration = Duration::from_mins(1);
 
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Whole,
+    /// The head only.
+    Head,
+    /// The head and half of the body.
+    Cut,
+    /// The head, and a body without an end.
+    Endless,
+}
+
 /// An answer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
@@ -45,16 +57,26 @@ impl Answer {
         self
     }
 
-    /// Writes it; only half of the body if `cut`.
-    pub(super) fn write(&self, mut connection: &TcpStream, skew_seconds: i64, cut: bool) -> io::Result<()> {
+    /// Writes it, the clock so far ahead.
+    pub(super) fn write(&self, mut connection: &TcpStream, skew_seconds: i64, way: Way) -> io::Result<()> {
         let mut head = format!("HTTP/1.1 {} Issued\r\nDate: {}\r\n", self.status, date(skew_seconds));
         for (name, value) in &self.headers {
             head.push_str(&[name, ": ", value, "\r\n"].concat());
         }
+        if way == Way::Endless {
+            head.push_str("Transfer-Encoding: chunked\r\n\r\n");
+            connection.write_all(head.as_bytes())?;
+            let chunk = [b"10000\r\n".as_slice(), &vec![b' '; 0x1_0000], b"\r\n"].concat();
+            return (0..0x4000).try_for_each(|_| connection.write_all(&chunk));
+        }
         if self.status != 204 {
             head.push_str(&["Content-Length: ", &self.body.len().to_string(), "\r\n"].concat());
         }
-        let length = if cut { self.body.len() / 2 } else { self.body.len() };
+        let length = match way {
+            Way::Head => 0,
+            Way::Cut => self.body.len() / 2,
+            _ => self.body.len(),
+        };
         let body = self.body.get(..length).unwrap_or_default();
         connection.write_all(&[head.as_bytes(), b"\r\n", body].concat())
     }

@@ -58,6 +58,10 @@ pub struct IssuerOptions {
     pub expires_in: ExpiresIn,
     /// There are refresh tokens.
     pub refresh_tokens: bool,
+    /// There is a scope `offline_access`, and refresh tokens are given with it only.
+    pub offline_access: bool,
+    /// What a user grants, whatever scope was asked for.
+    pub granted_scope: Option<String>,
     /// A refresh token is good for one refresh, and its second use revokes its family. Otherwise it stays as it is, and
     /// a refresh answers without one.
     pub rotation: bool,
@@ -101,6 +105,8 @@ impl Default for IssuerOptions {
             access_token_life: Duration::from_hours(1),
             expires_in: ExpiresIn::Right,
             refresh_tokens: true,
+            offline_access: false,
+            granted_scope: None,
             rotation: true,
             reuse_leeway: Duration::ZERO,
             say_scope: true,
@@ -123,6 +129,7 @@ impl IssuerOptions {
     pub(super) fn scopes(&self) -> Vec<String> {
         let mut scopes = vec![self.base_scope.clone()];
         scopes.extend(self.tool_scopes.values().cloned());
+        scopes.extend(self.offline_access.then(|| "offline_access".to_owned()));
         scopes.retain(|scope| !scope.is_empty());
         scopes
     }

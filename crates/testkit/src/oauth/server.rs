@@ -1,7 +1,7 @@
 //! The listeners: each request is routed, held at gates, struck by faults, answered and kept in the journal.
 
 use std::collections::HashMap;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::call::{Call, State};
 use super::faults::Fault;
 use super::gates::{Held, Stage};
-use super::http::Answer;
+use super::http::{Answer, Way};
 use super::journal::{Endpoint, Outcome, Site};
 use super::{authorize, clients, metadata, resource, token};
 use crate::fake::request::Request;
@@ -199,14 +199,32 @@ impl Shared {
         if !self.pass(&call, number, Stage::BeforeAnswer, connection) || lost {
             return Ok(false);
         }
-        for fault in &faults {
-            if let Fault::Slow(by) = fault {
-                self.stay(connection, Some(*by), |_| true);
+        self.send(&answer, skew, &faults, connection)
+    }
+
+    /// Sends an answer as the faults let it go; false when the connection is done with.
+    fn send(&self, answer: &Answer, skew: i64, faults: &[Fault], connection: &TcpStream) -> io::Result<bool> {
+        let mut way = Way::Whole;
+        for fault in faults {
+            match fault {
+                Fault::Slow(by) => drop(self.stay(connection, Some(*by), |_| true)),
+                Fault::Cut => way = Way::Cut,
+                Fault::Endless => way = Way::Endless,
+                Fault::Drip(apart) => {
+                    answer.write(connection, skew, Way::Head)?;
+                    for byte in &answer.body {
+                        if !self.stay(connection, Some(*apart), |_| true) {
+                            return Ok(false);
+                        }
+                        (&*connection).write_all(&[*byte])?;
+                    }
+                    return Ok(true);
+                }
+                _ => {}
             }
         }
-        let cut = faults.contains(&Fault::Cut);
-        answer.write(connection, skew, cut)?;
-        Ok(!cut)
+        answer.write(connection, skew, way)?;
+        Ok(way == Way::Whole)
     }
 
     fn keep(&self, state: &mut State, call: &Call) {

@@ -129,7 +129,9 @@ fn pair(call: &mut Call, state: &mut State, given: Given, refresh: bool) -> Answ
     if state.options.say_scope {
         add("scope", given.scope.clone().into());
     }
-    if refresh && state.options.refresh_tokens {
+    let offline =
+        !state.options.offline_access || given.scope.split(' ').any(|scope| scope == "offline_access");
+    if refresh && offline && state.options.refresh_tokens {
         let (refresh, label) = state.vault.new_refresh(given);
         call.exchange.issued.push(label);
         add("refresh_token", refresh.into());

@@ -1,5 +1,8 @@
 //! The OAuth issuer and the resource that it protects, as a client by hand sees them.
 
+mod faults;
+mod program;
+mod strict;
 mod support;
 
 use std::time::Duration;

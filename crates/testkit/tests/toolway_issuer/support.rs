@@ -75,6 +75,11 @@ impl Login {
         browser.visit(&self.url()?)
     }
 
+    /// Whether a redirect came. It has when a visit that led to it is over.
+    pub(crate) fn was_redirected(&self) -> bool {
+        self.requests.try_recv().is_ok()
+    }
+
     /// A parameter that the redirect came with.
     pub(crate) fn received(&self, name: &str) -> Result<String> {
         if self.got.borrow().is_none() {

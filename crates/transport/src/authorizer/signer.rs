@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderValue;
@@ -27,6 +27,7 @@ pub struct Signer {
 /// Requests that wait for a token wait one behind the other, so that they leave in the order in which they came.
 #[derive(Default)]
 struct Turns {
+    waiting: AtomicUsize,
     ended: AtomicU64,
     last: tokio::sync::Mutex<Option<Result<Option<HeaderValue>, SignInError>>>,
 }
@@ -54,6 +55,16 @@ impl Signer {
     /// See [`Authorizer::hint`].
     pub fn hint(&self) -> String {
         self.authorizer.hint()
+    }
+
+    /// Some request was signed.
+    pub fn has_signed(&self) -> bool {
+        !self.memory().used.is_empty()
+    }
+
+    /// Requests wait for a token at this moment, or for what becomes of a refusal.
+    pub fn is_waiting(&self) -> bool {
+        self.turns.waiting.load(Ordering::Acquire) > 0
     }
 
     /// Waits until there is another token than the one that was refused last, or any, where none was refused.
@@ -86,10 +97,12 @@ impl Signer {
             self.turns.ended.fetch_add(1, Ordering::AcqRel);
             outcome
         };
+        let _waits = Waits::new(&self.turns.waiting);
         Ok(bounded(turn).await?.map(|value| self.keep(value)))
     }
 
     pub(crate) async fn challenged(&self, challenge: Challenge) -> Result<Retry, SignInError> {
+        let _waits = Waits::new(&self.turns.waiting);
         bounded(self.authorizer.challenged(challenge)).await
     }
 
@@ -121,6 +134,22 @@ impl Signer {
                 }
             }
         }
+    }
+}
+
+/// One that waits, until it is dropped.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl<'a> Waits<'a> {
+    fn new(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::AcqRel);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, USER_AGENT};
 use http::{HeaderMap, HeaderValue};
-use toolway_secret::Secret;
+use toolway_secret::{Secret, secret_name, secret_value};
 use url::Url;
 
 use super::io::Connector;
@@ -116,21 +116,35 @@ impl HttpConfig {
         self.authorizer.clone().filter(|_| !self.has_authorization())
     }
 
-    /// Texts that must not be shown, longest first.
+    /// What must not be shown, known to every redactor as long as it is held: the headers' values with the long words
+    /// in them, and of the address what its query says, or all of it.
     pub(crate) fn secret_texts(&self) -> Vec<Secret> {
         let mut texts: Vec<Secret> = Vec::new();
-        for (_, secret) in &self.headers {
+        for (name, secret) in &self.headers {
+            if PLAIN.iter().any(|plain| plain.eq_ignore_ascii_case(name)) {
+                continue;
+            }
             let whole = secret.expose().trim();
             let parts = whole.split_ascii_whitespace().filter(|part| *part != whole && part.len() >= 8);
-            texts.extend(parts.map(Secret::new));
-            if whole.len() >= 4 {
-                texts.push(Secret::new(whole));
+            texts.extend(parts.map(Secret::in_use));
+            texts.push(Secret::in_use(whole));
+        }
+        for (name, value) in self.url.query_pairs() {
+            if secret_name(&name) || secret_value(&value) || value.len() >= LONG {
+                texts.push(Secret::in_use(value));
             }
         }
-        texts.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
+        if self.secret {
+            texts.push(Secret::in_use(self.url.as_str()));
+        }
         texts
     }
 }
+
+/// Headers whose values are no secrets: taken for some, they would spoil every text.
+const PLAIN: [&str; 5] = ["accept", "accept-language", "content-type", "user-agent", "mcp-protocol-version"];
+/// A value in a query of this length is taken for a secret, whatever its name.
+const LONG: usize = 20;
 
 /// Headers that frame the message: a value from outside would break it.
 const FRAMING: [&str; 6] = ["content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"];

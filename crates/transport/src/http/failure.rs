@@ -4,7 +4,7 @@
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
-use toolway_secret::Secret;
+use toolway_secret::{Redactor, Secret};
 use toolway_wire::UPSTREAM_ERROR;
 
 use super::challenge::{challenges, parameter, wants_scope};
@@ -19,7 +19,8 @@ use crate::transport::Failure;
 /// What must not be shown, and what the user has set already.
 #[derive(Debug)]
 pub(crate) struct Texts {
-    pub(crate) secrets: Vec<Secret>,
+    /// Known to every redactor as long as they are held here.
+    pub(crate) _known: Vec<Secret>,
     pub(crate) has_authorization: bool,
     pub(crate) timeout: std::time::Duration,
     pub(crate) sse_read_timeout: std::time::Duration,
@@ -36,7 +37,7 @@ pub(crate) fn upstream(message: impl Into<String>) -> Failure {
 impl Texts {
     pub(crate) fn new(config: &HttpConfig) -> Self {
         Self {
-            secrets: config.secret_texts(),
+            _known: config.secret_texts(),
             has_authorization: config.has_authorization(),
             timeout: config.timeout,
             sse_read_timeout: config.sse_read_timeout,
@@ -47,12 +48,8 @@ impl Texts {
 
     /// `text` on one line, without secrets and control characters, and not longer than a snippet.
     pub(crate) fn safe(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in &self.secrets {
-            if text.contains(secret.expose()) {
-                text = text.replace(secret.expose(), "[redacted]");
-            }
-        }
+        // What the signer signs with is known to it alone where it is no secret of a store.
+        let mut text = Redactor::known().redact(text).into_owned();
         if let Some(signer) = &self.signer {
             signer.redact(&mut text);
         }
@@ -174,7 +171,7 @@ impl Texts {
             message.push_str(if self.has_authorization {
                 ". The configured Authorization header was not accepted: pass a valid token with --header Authorization=\"Bearer TOKEN\""
             } else {
-                ". To log in, pass a token with --header Authorization=\"Bearer TOKEN\""
+                ". To log in, pass --oauth, or a token with --header Authorization=\"Bearer TOKEN\""
             });
         }
         Failure { code: UPSTREAM_ERROR, message, data: Some(Value::Object(data).to_string()) }
@@ -291,7 +288,7 @@ mod tests {
 
     fn texts(secrets: &[&str]) -> Texts {
         Texts {
-            secrets: secrets.iter().map(|text| Secret::new(*text)).collect(),
+            _known: secrets.iter().map(|text| Secret::in_use(*text)).collect(),
             has_authorization: false,
             timeout: Duration::from_mins(2),
             sse_read_timeout: Duration::from_millis(1500),
@@ -318,7 +315,7 @@ mod tests {
         assert_eq!(
             failure.message,
             "HTTP 403 Forbidden from https://h.example/mcp: insufficient_scope: need repo \
-             (WWW-Authenticate: Bearer scope=\"repo\"). To log in, pass a token with --header Authorization=\"Bearer TOKEN\""
+             (WWW-Authenticate: Bearer scope=\"repo\"). To log in, pass --oauth, or a token with --header Authorization=\"Bearer TOKEN\""
         );
         let data: Value = serde_json::from_str(failure.data.as_deref().unwrap()).unwrap();
         assert_eq!((&data["status"], &data["error"]), (&403.into(), &"insufficient_scope".into()));

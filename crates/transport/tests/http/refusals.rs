@@ -39,7 +39,7 @@ async fn an_unauthorized_start_answers_the_first_request() {
     assert_eq!(
         text,
         "HTTP 401 Unauthorized from http://server.example/mcp (WWW-Authenticate: Bearer). \
-         To log in, pass a token with --header Authorization=\"Bearer TOKEN\""
+         To log in, pass --oauth, or a token with --header Authorization=\"Bearer TOKEN\""
     );
     client.send(INITIALIZE).unwrap();
     answer_initialize(&server.next().await, "S1").await;

@@ -325,7 +325,7 @@ fn key(
 
 fn checked(key: &str, id: &str, origin: &str) -> Result<Secret, AgentError> {
     if key.bytes().all(|byte| (0x21..0x7f).contains(&byte)) {
-        return Ok(Secret::new(key));
+        return Ok(Secret::in_use(key));
     }
     let message =
         format!("{origin} for {id:?} holds characters that no key has, such as spaces or line breaks");

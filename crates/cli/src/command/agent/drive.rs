@@ -67,6 +67,7 @@ fn send(
     let signals = signals()?;
     let runtime = runtime()?;
     let exit = runtime.block_on(drive(known, options, prompt, &how, signals));
+    runtime.block_on(toolway_auth::settle());
     // A thread may still wait for input: it ends with the process.
     runtime.shutdown_background();
     logs::finish();

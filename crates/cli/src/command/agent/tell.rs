@@ -136,7 +136,7 @@ impl Teller {
     /// A line on stderr; whoever reads it may be gone.
     pub(super) fn note(&self, text: &str) {
         if !self.quiet {
-            writeln!(io::stderr().lock(), "{text}").ok();
+            crate::border::say(format_args!("{text}"));
         }
     }
 }

@@ -7,6 +7,7 @@ use toolway_config::{Entry, Environment, Place, Resolved};
 
 use super::{SCHEMA, described, load};
 use crate::args::ShowConfigArgs;
+use crate::border;
 use crate::command::shell::Refusal;
 use crate::compose;
 use crate::exit::Exit;
@@ -25,19 +26,19 @@ pub(super) fn run(args: &ShowConfigArgs) -> Result<Exit, Refusal> {
     let entries: Vec<&Entry> = resolved.entries.iter().filter(|entry| wanted(&entry.name)).collect();
     let mut out = Output::new();
     if args.json {
-        writeln!(out, "{:#}", json(&entries, &resolved, args.explain.then_some(&machine)))?;
+        let report = format!("{:#}\n", json(&entries, &resolved, args.explain.then_some(&machine)));
+        out.write_all(border::json(&report).as_bytes())?;
     } else if entries.is_empty() {
         writeln!(out, "No server is configured. toolway config path shows the files that are looked at.")?;
     } else {
         let pages = entries.iter().map(|entry| page(entry, &resolved, args.explain.then_some(&machine)));
-        out.write_all(pages.collect::<Vec<_>>().join("\n").as_bytes())?;
+        out.write_all(border::page(&pages.collect::<Vec<_>>().join("\n")).as_bytes())?;
     }
     out.flush()?;
     // What spoils a whole file stands under no server.
-    let mut stderr = std::io::stderr().lock();
     for problem in resolved.problems.iter().filter(|problem| problem.server.is_none()) {
         let word = if problem.is_error() { "error" } else { "warning" };
-        writeln!(stderr, "{word}: {}", safe(&problem.to_string())).ok();
+        border::say(format_args!("{word}: {}", safe(&problem.to_string())));
     }
     Ok(Exit::Done)
 }

@@ -11,9 +11,9 @@ use toolway_proxy::gateway::{MAX_NAME_CHARS, Naming, ServerConfig, ServerState};
 use super::super::shell::{Refusal, Shell, near};
 use super::probe::{Probed, Sample, probe};
 use super::report::{Check, Layer, Report, SCHEMA, ServerReport};
-use super::{client, cloud, entries, offers};
+use super::{client, cloud, entries, offers, sign_ins};
 use crate::args::DoctorArgs;
-use crate::compose::servers::{Servers, machine};
+use crate::compose::servers::{Servers, machine, own_machine};
 
 /// Servers that are started at the same time.
 const AT_ONCE: usize = 8;
@@ -98,6 +98,7 @@ pub(super) fn diagnose(shell: &Shell, servers: &Servers, asked: &Asked) -> Resul
     if asked.start {
         let probed = Shell::block_on(probe_all(shell, &starts, asked.sample.clone()))?;
         add(&mut reports, &starts, probed);
+        sign_ins::explain(&mut reports, &starts, &own_machine(&shell.own)?)?;
     }
     let machine = machine(&shell.own)?;
     let project = toolway_config::project_root(&machine.cwd);

@@ -2,10 +2,11 @@
 //! configuration.
 
 use toolway_proxy::gateway::{
-    Alone, Carrier, Client, Negotiated, OpenError, RawLists, RemoteKind, ServerConfig, Shared, Stage, Target,
+    Alone, Carrier, Client, ClientError, Negotiated, OpenError, RawLists, RemoteKind, ServerConfig, Shared,
+    Stage, Target,
 };
 
-use toolway_transport::Payload;
+use toolway_transport::{Payload, Signer};
 
 use super::causes;
 use super::report::{Check, Layer};
@@ -41,6 +42,16 @@ pub(super) async fn probe(config: &ServerConfig, shared: &Shared, sample: Option
     let mut checks = connected(config, client.negotiated());
     let lists = match client.lists().await {
         Ok(lists) => lists,
+        Err(ClientError::Unanswered(failure)) if failure.needs_auth() => {
+            client.close().await;
+            checks.retain(|check| check.layer != Layer::Authorised);
+            checks.push(Check::fault(
+                Layer::Authorised,
+                format!("tools/list: {}", failure.message),
+                login(failure.hint()),
+            ));
+            return Probed { state: "needs_auth", usable: false, checks, lists: None };
+        }
         Err(error) => {
             let fix = "tell the server's author; other servers are not affected";
             checks.push(Check::fault(Layer::Tools, format!("tools/list failed: {error}"), fix));
@@ -101,8 +112,14 @@ fn connected(config: &ServerConfig, negotiated: &Negotiated) -> Vec<Check> {
     let who = negotiated.server_name().unwrap_or_else(|| "a server without a name".to_owned());
     let version = negotiated.server_version().map_or_else(String::new, |version| format!(" {version}"));
     checks.push(Check::ok(Layer::Generation, format!("{who}{version} speaks {}", negotiated.version)));
-    checks.push(Check::ok(Layer::Authorised, "no login was asked for"));
+    let signed = config.target.signer().is_some_and(Signer::has_signed);
+    checks.push(Check::ok(Layer::Authorised, if signed { "signed in" } else { "no login was asked for" }));
     checks
+}
+
+/// What to do where a login is wanted.
+fn login(hint: Option<String>) -> String {
+    hint.unwrap_or_else(|| "give a token in headers.Authorization".to_owned())
 }
 
 /// Whether the transport is the configured one.
@@ -126,8 +143,7 @@ fn failed(config: &ServerConfig, error: &OpenError) -> Probed {
         checks.push(Check::ok(Layer::Command, program.display().to_string()));
     }
     if detail.needs_auth {
-        let fix = error.hint.clone().unwrap_or_else(|| "give a token in headers.Authorization".to_owned());
-        checks.push(Check::fault(Layer::Authorised, finding(error), fix));
+        checks.push(Check::fault(Layer::Authorised, finding(error), login(error.hint.clone())));
         return Probed { state: "needs_auth", usable: false, checks, lists: None };
     }
     let (layer, fix) = match error.stage {

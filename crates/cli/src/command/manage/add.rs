@@ -7,7 +7,7 @@ use toolway_config::{ExportOutcome, Problem, Scope, check_own, plan_export, plan
 
 use super::{Ground, Refusal, client, short, tell, told};
 use crate::args::AddArgs;
-use crate::compose::UsageError;
+use crate::compose::{UsageError, arguments, pair_seen};
 use crate::exit::Exit;
 
 /// Adds the server.
@@ -83,6 +83,7 @@ fn entry(args: &AddArgs) -> Result<Map<String, Value>, UsageError> {
             }
         }
         (None, Some((command, rest))) => {
+            arguments(rest.iter().map(String::as_str));
             put("command", command.as_str().into());
             put("args", rest.to_vec().into());
             if !args.env.is_empty() {
@@ -108,6 +109,7 @@ fn pairs(flag: &str, given: &[String]) -> Result<Value, UsageError> {
     for pair in given {
         // The value may be a secret, so the text is not shown.
         let (name, value) = pair.split_once('=').ok_or_else(|| UsageError::new(flag, "is no NAME=VALUE"))?;
+        pair_seen(flag, name, value);
         if pairs.insert(name.to_owned(), value.into()).is_some() {
             return Err(UsageError::new(flag, format!("{name} is given twice")));
         }

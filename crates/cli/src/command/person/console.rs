@@ -1,7 +1,7 @@
 //! Owns the lines of stdin: each is read when it is asked for, on a thread that may wait, and none is lost when nobody
 //! waits any more. What is asked stands on stderr.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -144,8 +144,7 @@ impl Console {
 }
 
 fn write(text: &str) {
-    let mut stderr = std::io::stderr().lock();
-    stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).ok();
+    crate::border::tell(text);
 }
 
 impl Lines {

@@ -1,7 +1,7 @@
 //! Owns what a server says and asks while a call runs: progress, logs, questions to the person. Knows no command.
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 
 use serde_json::{Value, json};
 use toolway_proxy::gateway::{Companion, Happening};
@@ -55,7 +55,7 @@ impl Voice {
     /// Takes the line of progress away.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
-            write(b"\r\x1b[K");
+            write("\r\x1b[K");
         }
     }
 
@@ -65,13 +65,13 @@ impl Voice {
         }
         let line = one_line(&progress_line(&self.what, progress, total, message), self.terminal.width - 1);
         self.drawn = true;
-        write(format!("\r\x1b[K{line}").as_bytes());
+        write(&format!("\r\x1b[K{line}"));
     }
 
     fn log(&mut self, params: &[u8]) {
         let Ok(params) = serde_json::from_slice::<Value>(params) else { return };
         self.clear();
-        write(format!("{}\n", safe(&log_line(&self.server, &params))).as_bytes());
+        write(&format!("{}\n", safe(&log_line(&self.server, &params))));
     }
 }
 
@@ -119,7 +119,7 @@ impl Companion for Voice {
                         "server {:?} asks: {asked}\nnobody can answer here (no terminal): declined\n",
                         self.server
                     );
-                    write(line.as_bytes());
+                    write(&line);
                     json!({ "action": "decline" })
                 };
                 Ok(answer.to_string().into_bytes())
@@ -133,10 +133,10 @@ impl Companion for Voice {
             },
             "sampling/createMessage" => {
                 self.clear();
-                write(
-                    format!("server {:?} asked for a model (sampling/createMessage): refused\n", self.server)
-                        .as_bytes(),
-                );
+                write(&format!(
+                    "server {:?} asked for a model (sampling/createMessage): refused\n",
+                    self.server
+                ));
                 Err(refused("a shell has no model: sampling/createMessage is refused".to_owned()))
             }
             other => Err(refused(format!("this client cannot answer {other}"))),
@@ -161,9 +161,8 @@ impl Drop for Voice {
 }
 
 /// To stderr; whoever reads it may be gone.
-fn write(bytes: &[u8]) {
-    let mut stderr = std::io::stderr().lock();
-    stderr.write_all(bytes).and_then(|()| stderr.flush()).ok();
+fn write(text: &str) {
+    crate::border::tell(text);
 }
 
 /// Asks on stderr, reads from stdin.
@@ -173,11 +172,11 @@ struct AtTerminal<'a> {
 
 impl Person for AtTerminal<'_> {
     fn tell(&mut self, text: &str) {
-        write(text.as_bytes());
+        write(text);
     }
 
     fn ask(&mut self, prompt: &str) -> Line {
-        write(prompt.as_bytes());
+        write(prompt);
         let answers = self.interrupts.listen(|answer| {
             let mut line = String::new();
             let read = std::io::stdin().lock().read_line(&mut line);
@@ -189,7 +188,7 @@ impl Person for AtTerminal<'_> {
         if line != Line::End {
             return line;
         }
-        write(b"\n");
+        write("\n");
         line
     }
 }

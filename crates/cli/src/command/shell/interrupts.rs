@@ -20,7 +20,7 @@ pub(crate) struct Interrupts {
 
 impl Interrupts {
     /// Watches from now on. The second signal ends the program at once, as it would have without us.
-    pub(super) fn watch() -> Result<Self, UsageError> {
+    pub(crate) fn watch() -> Result<Self, UsageError> {
         let (sender, signal) = watch::channel(None);
         let listener: Arc<Mutex<Option<SyncSender<Line>>>> = Arc::default();
         let signals = super::super::signals()?;

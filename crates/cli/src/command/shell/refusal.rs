@@ -87,10 +87,8 @@ impl Refusal {
     pub(crate) fn client(server: &str, error: &ClientError) -> Self {
         let (exit, hint) = match error {
             ClientError::Failed(_) | ClientError::Refused(_) => (Exit::Ended, None),
-            ClientError::Unanswered(failure) => match failure.data.as_deref().and_then(status) {
-                Some(401 | 403) => (Exit::NotSignedIn, None),
-                _ => (Exit::NotStarted, None),
-            },
+            ClientError::Unanswered(failure) if failure.needs_auth() => (Exit::NotSignedIn, failure.hint()),
+            ClientError::Unanswered(failure) => (Exit::NotStarted, failure.hint()),
             ClientError::Silent { .. } => {
                 (Exit::NotStarted, Some("raise --timeout to wait longer".to_owned()))
             }
@@ -123,11 +121,6 @@ pub(crate) fn exit_of(state: &ServerState) -> Exit {
         | ServerState::Missing => Exit::Usage,
         ServerState::Failed { .. } => Exit::NotStarted,
     }
-}
-
-/// The HTTP status in an error's data, as the transports put it there.
-fn status(data: &str) -> Option<u64> {
-    serde_json::from_str::<serde_json::Value>(data).ok()?.get("status")?.as_u64()
 }
 
 impl From<UsageError> for Refusal {
@@ -192,6 +185,8 @@ mod tests {
             (ClientError::Unanswered(failure(None)), 4),
             (ClientError::Unanswered(failure(Some("{\"status\":401}"))), 5),
             (ClientError::Unanswered(failure(Some("{\"status\":500}"))), 4),
+            (ClientError::Unanswered(failure(Some("{\"needs_auth\":true,\"hint\":\"run: x\"}"))), 5),
+            (ClientError::Unanswered(failure(Some("{\"status\":401,\"needs_auth\":false}"))), 4),
             (ClientError::Silent { method: "tools/call".to_owned(), seconds: 1 }, 4),
             (ClientError::Lost("gone".to_owned()), 4),
             (ClientError::Refused("too large".to_owned()), 1),

@@ -17,6 +17,7 @@ use super::interrupts::Interrupts;
 use super::near::near;
 use super::refusal::Refusal;
 use crate::args::{AdHocArgs, SourceArgs, TalkArgs};
+use crate::border;
 use crate::compose::servers::{Servers, ad_hoc, with_timeout};
 use crate::compose::{Environment, cache_dir};
 use crate::exit::Exit;
@@ -123,7 +124,11 @@ impl Shell {
     pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Refusal::usage(format!("no runtime: {error}")))?;
-        let done = runtime.block_on(work);
+        let done = runtime.block_on(async {
+            let done = work.await;
+            toolway_auth::settle().await;
+            done
+        });
         logs::finish();
         // A thread may still wait for a line of the person: it ends with the process.
         runtime.shutdown_background();
@@ -133,6 +138,17 @@ impl Shell {
     /// Prints JSON to stdout.
     pub(crate) fn print_json(&self, value: &Value) -> Result<(), Refusal> {
         Ok(std::io::stdout().lock().write_all(json(value, self.terminal.out).as_bytes())?)
+    }
+
+    /// Prints a report of ours as JSON.
+    pub(crate) fn report_json(&self, value: &Value) -> Result<(), Refusal> {
+        let report = json(value, self.terminal.out);
+        Ok(std::io::stdout().lock().write_all(border::json(&report).as_bytes())?)
+    }
+
+    /// Prints a report of ours.
+    pub(crate) fn report(&self, page: &str) -> Result<(), Refusal> {
+        self.print(&border::page(page))
     }
 
     /// Prints a page to stdout, whatever texts of servers are in it.
@@ -185,12 +201,12 @@ pub(crate) fn chosen(servers: &Servers, name: &str) -> Result<Arc<ServerConfig>,
             }
         })?;
         for warning in servers.warnings(name) {
-            writeln!(std::io::stderr().lock(), "warning: {}", safe(&warning.to_string())).ok();
+            border::say(format_args!("warning: {}", safe(&warning.to_string())));
         }
         return Ok(config);
     }
     for problem in servers.failed_files() {
-        writeln!(std::io::stderr().lock(), "error: {}", safe(&problem.to_string())).ok();
+        border::say(format_args!("error: {}", safe(&problem.to_string())));
     }
     let nearest = near(name, servers.names());
     let hint = match nearest.as_slice() {
@@ -302,7 +318,7 @@ impl Session {
     pub(crate) async fn close(self) {
         let stderr = self.client.stderr().filter(|_| self.verbose);
         for line in stderr.iter().flat_map(|text| text.lines()) {
-            writeln!(std::io::stderr().lock(), "{} | {}", self.config.name, safe(line)).ok();
+            border::say(format_args!("{} | {}", self.config.name, safe(line)));
         }
         self.client.close().await;
     }

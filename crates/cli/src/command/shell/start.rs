@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::Instant;
-use toolway_proxy::gateway::{Client, Negotiated, RawLists, ServerConfig, ServerState, Shared, Stage};
+use toolway_proxy::gateway::{
+    Client, ClientError, Negotiated, RawLists, ServerConfig, ServerState, Shared, Stage,
+};
 
 use super::page::remarks;
 use super::refusal::Refusal;
@@ -104,10 +106,11 @@ async fn start(index: usize, config: &ServerConfig, shared: &Shared, wanted: Wan
         }
     };
     started.negotiated = Some(client.negotiated().clone());
-    let failed = |error: &dyn std::fmt::Display, stage| ServerState::Failed {
-        stage,
-        reason: error.to_string(),
-        hint: None,
+    let failed = |error: &ClientError, stage| match error {
+        ClientError::Unanswered(failure) if failure.needs_auth() => {
+            ServerState::NeedsAuth { hint: failure.hint().unwrap_or_else(|| error.to_string()) }
+        }
+        error => ServerState::Failed { stage, reason: error.to_string(), hint: None },
     };
     match wanted {
         Wanted::Lists => match client.lists().await {

@@ -13,7 +13,7 @@ use super::super::{Environment, UsageError, expand};
 /// The most bytes of a picture.
 const PICTURE: u64 = 20 << 20;
 
-/// The servers of such a file. `${NAME}` and `${env:NAME}` are our variables.
+/// The servers of such a file, with its placeholders replaced as in options.
 pub(super) fn servers(file: &Path, own: &Environment) -> Result<Vec<(String, McpServer)>, UsageError> {
     let wrong = |reason: String| UsageError::new("--mcp-config", format!("{}: {reason}", file.display()));
     let bytes = read_bytes(file).map_err(|problem| wrong(problem.message))?;
@@ -37,11 +37,11 @@ pub(super) fn servers(file: &Path, own: &Environment) -> Result<Vec<(String, Mcp
     Ok(servers)
 }
 
-/// Replaces variables in every text.
+/// Replaces placeholders in every text.
 fn fill(value: &mut Json, own: &Environment, what: &str) -> Result<(), UsageError> {
     match value {
         Json::String(text) if text.contains("${") => {
-            *text = expand(&text.replace("${env:", "${"), own, what)?;
+            *text = expand(text, own, what)?.text;
         }
         Json::Array(items) => items.iter_mut().try_for_each(|item| fill(item, own, what))?,
         Json::Object(members) => members.values_mut().try_for_each(|member| fill(member, own, what))?,

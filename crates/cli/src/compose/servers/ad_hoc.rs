@@ -5,22 +5,22 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
-use toolway_agent::child_target;
+use toolway_agent::{authorizer, child_target};
+use toolway_auth::ServerAuth;
 use toolway_config::{LoadOptions, Policy, Standing};
 use toolway_proxy::gateway::{
     Protocol, RemoteKind, RemoteTarget, ServerConfig, Share, Target, Timeouts, ToolFilter,
 };
 use toolway_secret::Secret;
-use toolway_transport::HttpConfig;
+use toolway_transport::{HttpConfig, Signer};
 
 use super::{machine, own_machine};
 use crate::args::AdHocArgs;
-use crate::compose::{Environment, UsageError, expand};
+use crate::compose::{Environment, Expanded, UsageError, address_seen, arguments, expand, header, variable};
+use crate::render::quoted;
 
 /// What such a server is called in outputs.
 const NAME: &str = "ad-hoc";
-/// A shorter text is no secret that could be found again in other texts.
-const LEAST_SECRET: usize = 4;
 
 /// The server that the arguments give; `None`: they give none.
 pub(crate) fn ad_hoc(args: &AdHocArgs, own: &Environment) -> Result<Option<Arc<ServerConfig>>, UsageError> {
@@ -76,32 +76,30 @@ fn command_line(
         UsageError::new("--command", "its quotes do not close")
             .with_hint("--command 'npx -y some-server --flag \"a b\"'")
     })?;
-    let Some((command, arguments)) = words.split_first() else {
+    let Some((command, rest)) = words.split_first() else {
         return Err(UsageError::new("--command", "is empty"));
     };
     let given = args.env.iter().map(|pair| variable(pair, own)).collect::<Result<Vec<_>, _>>()?;
     let env: Map<String, Value> =
-        given.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
-    let mut secrets =
-        permit("--command", json!({"command": command, "args": arguments, "env": env}), machine)?;
+        given.iter().map(|(name, value)| (name.clone(), Value::from(value.expose()))).collect();
+    let mut secrets = arguments(words.iter().map(String::as_str));
+    secrets.extend(permit("--command", json!({"command": command, "args": rest, "env": env}), machine)?);
     let mut digest = Sha256::new();
     for word in &words {
         digest.update([word.as_bytes(), b"\0"].concat());
     }
     for (name, value) in &given {
-        digest.update([name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat());
-        if value.len() >= LEAST_SECRET {
-            secrets.push(Secret::new(value.clone()));
-        }
+        digest.update([name.as_bytes(), b"=", value.expose().as_bytes(), b"\0"].concat());
+        secrets.push(value.clone());
     }
     let cwd = std::env::current_dir().ok();
     if let Some(cwd) = &cwd {
         digest.update(cwd.as_os_str().as_encoded_bytes());
     }
     let given: Vec<(OsString, OsString)> =
-        given.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-    let arguments = arguments.iter().map(OsString::from).collect();
-    let child = child_target(command.clone(), arguments, &given, false, cwd, &own_machine(own)?);
+        given.iter().map(|(name, value)| (name.into(), value.expose().into())).collect();
+    let rest = rest.iter().map(OsString::from).collect();
+    let child = child_target(command.clone(), rest, &given, false, cwd, &own_machine(own)?);
     Ok(settings(Target::Child(child), hex(digest), secrets))
 }
 
@@ -120,19 +118,36 @@ fn address(
             return Err(UsageError::new("--transport", format!("{other:?} is none of stdio, http, sse")));
         }
     };
-    let url = expand(url, own, "--url")?;
+    let Expanded { text: url, from_elsewhere } = expand(url, own, "--url")?;
     let mut secrets = permit("--url", json!({"url": url}), machine)?;
     let mut http = HttpConfig::new(&url).map_err(|error| UsageError::new("--url", error.to_string()))?;
+    if !from_elsewhere {
+        address_seen(&http, "--url 'https://HOST/mcp?key=${NAME}'");
+    }
     http.headers = args.header.iter().map(|pair| header(pair, own)).collect::<Result<_, _>>()?;
     let mut digest = Sha256::new();
     digest.update([url.as_bytes(), b"\0"].concat());
     for (name, value) in &http.headers {
         digest.update([name.as_bytes(), b":", value.expose().as_bytes(), b"\0"].concat());
-        if value.expose().len() >= LEAST_SECRET {
-            secrets.push(value.clone());
-        }
+        secrets.push(value.clone());
     }
+    http.authorizer = signer(&http, own)?;
     Ok(settings(Target::Remote(RemoteTarget { http, kind }), hex(digest), secrets))
+}
+
+/// Signs with what somebody has signed in for at this address.
+fn signer(http: &HttpConfig, own: &Environment) -> Result<Option<Signer>, UsageError> {
+    if http.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+        return Ok(None);
+    }
+    let machine = own_machine(own)?;
+    let Some(sign_ins) = machine.sign_ins() else { return Ok(None) };
+    let server = ServerAuth::new(http.url.clone());
+    let server = server.map_err(|error| UsageError::new("--url", error.to_string()))?;
+    // What the person typed is not repeated where it may hold a secret.
+    let url = if server.resource.query().is_some() { "URL".to_owned() } else { server.resource.to_string() };
+    let hint = format!("run: toolway login {}", quoted(&url, cfg!(windows)));
+    Ok(Some(Signer::new(authorizer(sign_ins.session(server), hint, None))))
 }
 
 fn settings(target: Target, digest: String, secrets: Vec<Secret>) -> ServerConfig {
@@ -171,30 +186,6 @@ fn split_plainly(line: &str) -> Option<Vec<String>> {
     }
     words.extend(word);
     (!quoted).then_some(words)
-}
-
-/// `NAME=VALUE`, expanded.
-fn variable(pair: &str, own: &Environment) -> Result<(String, String), UsageError> {
-    match pair.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !pair.contains('\0') => {
-            Ok((name.to_owned(), expand(value, own, &format!("--env {name}"))?))
-        }
-        _ => Err(UsageError::new("--env", "one of them is not NAME=VALUE")),
-    }
-}
-
-/// `NAME=VALUE` or `NAME: VALUE`, expanded. No header's name holds either sign.
-fn header(pair: &str, own: &Environment) -> Result<(String, Secret), UsageError> {
-    let wrong = || {
-        UsageError::new("--header", "one of them is not NAME=VALUE")
-            .with_hint("--header 'Authorization=Bearer ${TOKEN}'")
-    };
-    let (name, value) = pair.split_once(['=', ':']).ok_or_else(wrong)?;
-    if name.trim().is_empty() {
-        return Err(wrong());
-    }
-    let value = expand(value.trim(), own, &format!("--header {name}"))?;
-    Ok((name.trim().to_owned(), Secret::new(value)))
 }
 
 fn hex(digest: Sha256) -> String {

@@ -1,5 +1,9 @@
 //! Whether the one that wins may start.
 
+use std::sync::Arc;
+
+use toolway_secret::Secret;
+
 use super::*;
 use crate::trust::Verdict;
 
@@ -279,4 +283,55 @@ fn plugins_with_one_url_are_one_server() {
     .given();
     let resolved = machine.load("plugins,user");
     assert_eq!(machine.standings(&resolved), ["plugin-a-s ready", "plugin-b-s shadowed", "s ready"]);
+}
+
+#[test]
+fn the_keyring_is_asked_only_for_what_may_start_and_only_when_it_starts() {
+    use std::sync::Mutex;
+    let text = map(
+        "s",
+        r#"{"url": "https://h.example/mcp", "headers": {"X-Key": "${keyring:db key}", "X-No": "${keyring:none}"}}"#,
+    );
+    let mine = text.replace("\"s\"", "\"mine\"").replace(", \"X-No\": \"${keyring:none}\"", "");
+    let mut machine = Machine::new(&[
+        ("project/.toolway/mcp.json", &text),
+        ("home/.config/toolway/mcp.json", &mine),
+        ("team.json", &text.replace("\"s\"", "\"theirs\"")),
+    ]);
+    let without = machine.load("project,user,team");
+    let told = without.entry("mine").unwrap().expand(&machine.environment).unwrap_err();
+    assert!(
+        told[0].text().ends_with("${keyring:db key} cannot be read: no keyring is at hand here"),
+        "{told:?}"
+    );
+    assert!(
+        told[0].hint.is_some() && told[0].at.is_some() && told[0].field.as_deref() == Some("headers.X-Key")
+    );
+
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    machine.environment.keyring = Some(Arc::new(move |name| {
+        seen.lock().unwrap().push(name.to_owned());
+        match name {
+            "db key" => Ok(Secret::new("out-of-the-keyring")),
+            _ => Err("it holds nothing of this name".to_owned()),
+        }
+    }));
+    let resolved = machine.load("project,user,team");
+    assert_eq!(machine.standings(&resolved), ["s untrusted", "mine ready", "theirs untrusted"]);
+    assert!(resolved.entry("s").unwrap().expand(&machine.environment).is_err());
+    let shown = resolved.entry("mine").unwrap().shown_fields();
+    assert!(shown.contains(&("headers.X-Key".to_owned(), "${keyring:db key}".to_owned())), "{shown:?}");
+    assert!(asked.lock().unwrap().is_empty(), "nothing that was not approved, and nothing before it starts");
+
+    let expanded = resolved.entry("mine").unwrap().expand(&machine.environment).unwrap();
+    let crate::ExpandedTarget::Remote(remote) = &expanded.target else { panic!() };
+    assert_eq!(remote.headers[0].1.expose(), "out-of-the-keyring");
+    assert!(expanded.secrets.iter().any(|secret| secret.expose() == "out-of-the-keyring"));
+    machine.store().approve(resolved.entries.iter()).unwrap();
+    let approved = machine.load("project,user,team");
+    let told = approved.entry("s").unwrap().expand(&machine.environment).unwrap_err();
+    assert_eq!(told.len(), 1);
+    assert!(told[0].text().ends_with("${keyring:none} cannot be read: it holds nothing of this name"));
+    assert_eq!(*asked.lock().unwrap(), ["db key", "db key", "none"]);
 }

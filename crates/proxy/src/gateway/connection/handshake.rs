@@ -69,7 +69,7 @@ impl Handshake<'_> {
                     let go_on = match &refusal {
                         Refusal::Rpc { .. } | Refusal::Silent | Refusal::Odd(_) => true,
                         // A server of sessions refuses a request without one, in words of its own.
-                        Refusal::Failed(failure) => *era == Era::Modern && !is_login(failure),
+                        Refusal::Failed(failure) => *era == Era::Modern && !is_final(failure),
                         Refusal::Closed(_) => false,
                     };
                     let first = first.get_or_insert(refusal.clone());
@@ -220,13 +220,7 @@ fn text(json: &Bytes, path: &[Step<'_>]) -> Option<String> {
     string(json, find(json, path)?)
 }
 
-/// The HTTP status of a failure, where it has one.
-pub(super) fn status(failure: &Failure) -> Option<u16> {
-    let data: serde_json::Value = serde_json::from_str(failure.data.as_deref()?).ok()?;
-    data.get("status")?.as_u64()?.try_into().ok()
-}
-
-/// The server wants a login.
-pub(super) fn is_login(failure: &Failure) -> bool {
-    matches!(status(failure), Some(401 | 403))
+/// Another generation would be refused in the same way.
+fn is_final(failure: &Failure) -> bool {
+    failure.needs_auth() || failure.hint().is_some()
 }

@@ -1,35 +1,25 @@
 //! Owns what no text for people may show. Knows not where texts go.
 
-use toolway_secret::{REDACTED, Redactor, Secret};
+use toolway_secret::{Redactor, Secret};
 
-/// Shorter values are no secrets, and would be found everywhere.
-const SHORTEST: usize = 4;
 /// How much of stderr is shown in a reason.
 const LAST_WORDS: usize = 300;
 
 /// Replaces secrets in texts: the configured ones, and what looks like one.
 #[derive(Debug, Default)]
 pub(crate) struct Masks {
-    /// Longest first.
-    secrets: Vec<Secret>,
+    /// Known to every redactor as long as they are held here.
+    _known: Vec<Secret>,
 }
 
 impl Masks {
     pub(super) fn new(secrets: &[Secret]) -> Self {
-        let mut secrets: Vec<Secret> =
-            secrets.iter().filter(|secret| secret.expose().len() >= SHORTEST).cloned().collect();
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
-        Self { secrets }
+        Self { _known: secrets.iter().cloned().map(Secret::made_known).collect() }
     }
 
     pub(super) fn mask(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in &self.secrets {
-            if text.contains(secret.expose()) {
-                text = text.replace(secret.expose(), REDACTED);
-            }
-        }
-        Redactor::known().redact(&text).into_owned()
+        let Self { .. } = self;
+        Redactor::known().redact(text).into_owned()
     }
 }
 

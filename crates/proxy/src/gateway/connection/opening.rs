@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use toolway_transport::{Failure, HttpConfig, HttpTransport, SseTransport, Transport as _, TransportError};
 use toolway_wire::era::Era;
 
-use super::handshake::{Handshake, Refusal, is_login, status};
+use super::handshake::{Handshake, Refusal};
 use super::inbox::Inbox;
 use super::link::Link;
 use super::masks::{Masks, last_words};
@@ -230,18 +230,14 @@ impl<'a> Opening<'a> {
         let reason = self.masks.mask(&failure.message);
         let html = reason.contains("answered HTML, not MCP");
         let mut error = OpenError::new(Stage::Connect, reason);
-        if is_login(failure) {
+        if failure.needs_auth() {
             error.detail.needs_auth = true;
-            let own = matches!(&self.config.target, Target::Remote(target)
-                if target.http.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")));
-            let what = if own {
-                "the server does not accept the configured Authorization header: give it a valid one"
-            } else {
-                "the server wants a login: give it a token, as the header Authorization in headers"
-            };
-            return error.hint(format!("{what} (HTTP {})", status(failure).unwrap_or_default()));
+            return error.hint(self.login_hint(failure));
         }
-        match status(failure) {
+        if let Some(hint) = failure.hint() {
+            return error.hint(hint);
+        }
+        match failure.status() {
             _ if html => error.hint("the URL leads to a web page: a login page, or not the MCP endpoint"),
             Some(404 | 405) => error.hint("check the path of the URL: there is no MCP endpoint at this one"),
             Some(301..=399) => error.hint("give the URL that it redirects to"),
@@ -249,9 +245,38 @@ impl<'a> Opening<'a> {
         }
     }
 
+    /// What to do about a refusal that another token would lift.
+    fn login_hint(&self, failure: &Failure) -> String {
+        if let Some(hint) = failure.hint() {
+            return hint;
+        }
+        let status = failure.status().unwrap_or_default();
+        let own = matches!(&self.config.target, Target::Remote(target) if has_authorization(&target.http));
+        if own {
+            return format!(
+                "the server does not accept the configured Authorization header: give it a valid one (HTTP {status})"
+            );
+        }
+        match self.config.target.signer() {
+            Some(signer) => {
+                format!(
+                    "the server refuses whoever asks so (HTTP {status}); to sign in with an account that may, {}",
+                    signer.hint()
+                )
+            }
+            None => format!(
+                "the server wants a login: give it a token, as the header Authorization in headers (HTTP {status})"
+            ),
+        }
+    }
+
     fn too_late(&self) -> OpenError {
         let seconds = self.config.timeouts.startup.as_secs_f64();
         let mut error = match (&self.begun, &self.config.target) {
+            (_, target) if let Some(signer) = target.signer().filter(|signer| signer.is_waiting()) => {
+                let reason = format!("waited {seconds} s for a token, which another process may be getting");
+                OpenError::new(Stage::Connect, reason).hint(signer.hint())
+            }
             (None, Target::Child(_)) => {
                 OpenError::new(Stage::Spawn, format!("the process was not started within {seconds} s"))
             }
@@ -333,6 +358,10 @@ fn remote_link(carrier: Carrier, http: &HttpConfig) -> Result<Link, TransportErr
         Carrier::Sse => Link::Sse(Box::new(SseTransport::new(http)?)),
         _ => Link::Http(Box::new(HttpTransport::new(http)?)),
     })
+}
+
+fn has_authorization(http: &HttpConfig) -> bool {
+    http.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
 }
 
 fn unusable(error: &TransportError) -> OpenError {

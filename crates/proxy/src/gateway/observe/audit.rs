@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::timeout;
+use toolway_secret::Redactor;
 
 use super::{CallRecord, ObserveError};
 
@@ -94,7 +95,11 @@ impl Audit {
 
 /// One call as a line.
 fn line(call: &CallRecord<'_>, now: SystemTime) -> String {
-    let text = |text: &str| text.chars().take(MAX_TEXT).collect::<String>();
+    // What is to be cut is looked through before that, since of a part of a secret nothing is known.
+    let text = |text: &str| match text.char_indices().nth(MAX_TEXT) {
+        Some(_) => Redactor::known().redact(text).chars().take(MAX_TEXT).collect::<String>(),
+        None => text.to_owned(),
+    };
     let mut line = json!({
         "time": timestamp(now),
         "session": call.session,
@@ -145,7 +150,7 @@ fn write_all(mut log: Log, lines: &Receiver<String>, dropped: &AtomicU64) {
             batch.push_str(&line);
             count += 1;
         }
-        let written = log.write(&batch);
+        let written = log.write(&Redactor::known().redact_json(&batch));
         if let Err(error) = &written {
             dropped.fetch_add(count, Ordering::Relaxed);
             if !failing {

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use toolway_secret::Redactor;
+
 use super::{CallRecord, Outcome};
 
 /// Upper bounds of the histogram, in seconds.
@@ -197,7 +199,7 @@ impl Text {
             self.0.push(if index == 0 { '{' } else { ',' });
             self.0.push_str(label);
             self.0.push_str("=\"");
-            for letter in text.chars() {
+            for letter in Redactor::values().redact(text).chars() {
                 match letter {
                     '\\' => self.0.push_str("\\\\"),
                     '"' => self.0.push_str("\\\""),

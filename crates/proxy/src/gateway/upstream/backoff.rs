@@ -38,6 +38,14 @@ impl Backoff {
         }
         Next::After((FIRST * 2_u32.pow(self.failures - 1)).min(LONGEST))
     }
+
+    /// The same for what is never left alone.
+    pub(super) fn pause(&mut self, lived: Duration) -> Duration {
+        match self.failed(lived) {
+            Next::After(pause) => pause,
+            Next::GiveUp(_) => LONGEST,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -53,6 +61,14 @@ mod tests {
         }
         assert_eq!(pauses, [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
         assert_eq!(backoff.failed(Duration::ZERO), Next::GiveUp(11), "also when somebody tried again");
+    }
+
+    #[test]
+    fn what_is_never_left_alone_is_tried_at_the_longest_pause() {
+        let mut backoff = Backoff::default();
+        let pauses: Vec<u64> = (0..12).map(|_| backoff.pause(Duration::ZERO).as_secs()).collect();
+        assert_eq!(pauses, [0, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60]);
+        assert_eq!(backoff.pause(STABLE), FIRST);
     }
 
     #[test]

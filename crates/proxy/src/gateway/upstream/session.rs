@@ -31,6 +31,8 @@ pub(super) enum End {
     Lost(String),
     /// The server does not list its tools.
     Unlisted(String),
+    /// It does not list them before somebody has signed in; the text says how.
+    NeedsLogin(String),
 }
 
 /// One of our own requests.
@@ -157,7 +159,7 @@ impl<'a> Session<'a> {
             Received::Failed { mut ids, failure } => {
                 let own: Vec<Id> = ids.extract_if(.., |id| is_own(id)).collect();
                 for id in own {
-                    self.own_failed(&id, &failure.message, failure.code == METHOD_NOT_FOUND)?;
+                    self.own_failed(&id, &failure)?;
                 }
                 if !ids.is_empty() {
                     self.task.outlet.emit(UpstreamEvent::Failed { ids, failure }).await?;
@@ -236,7 +238,8 @@ impl<'a> Session<'a> {
         let Some((id, message)) = asked else { return Ok(()) };
         self.own.push(Own { id: id.clone(), purpose, deadline });
         if let Err(error) = self.connection.send(message) {
-            self.own_failed(&id, &error.to_string(), false)?;
+            let failure = Failure { code: UPSTREAM_ERROR, message: error.to_string(), data: None };
+            self.own_failed(&id, &failure)?;
         }
         Ok(())
     }
@@ -278,9 +281,18 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn own_failed(&mut self, id: &Id, reason: &str, unknown: bool) -> Result<(), End> {
+    fn own_failed(&mut self, id: &Id, failure: &Failure) -> Result<(), End> {
         match self.finished(id) {
-            Some(Purpose::List(kind)) => self.list_failed(kind, reason, unknown),
+            Some(Purpose::List(kind)) => {
+                let listed = self.list_failed(kind, &failure.message, failure.code == METHOD_NOT_FOUND);
+                match listed {
+                    // Some let everybody in, and want a login for what they have.
+                    Err(End::Unlisted(reason)) if failure.needs_auth() => {
+                        Err(End::NeedsLogin(failure.hint().unwrap_or(reason)))
+                    }
+                    listed => listed,
+                }
+            }
             Some(Purpose::Listen) => {
                 self.listen.ended(false, Instant::now());
                 Ok(())

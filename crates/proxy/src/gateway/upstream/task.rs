@@ -1,6 +1,7 @@
 //! Owns the life of one upstream: waits until it is wanted, starts it, serves it until it is lost, and starts it again.
 //! Knows no messages.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,11 +59,15 @@ pub(super) struct Task {
     pub(super) queue: Arc<Queue>,
     state: Option<ServerState>,
     backoff: Backoff,
+    /// Counts the tokens that the server refused.
+    logins: Backoff,
+    refused: Option<Instant>,
 }
 
 impl Task {
     pub(super) fn new(config: Arc<ServerConfig>, shared: Shared, outlet: Outlet, queue: Arc<Queue>) -> Self {
-        Self { config, shared, outlet, queue, state: None, backoff: Backoff::default() }
+        let (backoff, logins) = (Backoff::default(), Backoff::default());
+        Self { config, shared, outlet, queue, state: None, backoff, logins, refused: None }
     }
 
     pub(super) async fn run(mut self) {
@@ -97,7 +102,9 @@ impl Task {
                 let (end, connection) = Session::new(self, connection).run().await;
                 let lost = self.lost(end).await;
                 connection.close().await;
-                (lost?, true, since.elapsed())
+                let state = lost?;
+                let retried = !matches!(state, ServerState::NeedsAuth { .. });
+                (state, retried, since.elapsed())
             }
             Err((error, remains)) => {
                 if self.outlet.stop.is_cancelled() {
@@ -109,7 +116,11 @@ impl Task {
                 let state = error.state();
                 tracing::debug!(server = self.config.name, %error, "the server could not be started");
                 self.tell(state.clone()).await?;
-                self.fail_waiting(&error.reason).await?;
+                let reason = match &state {
+                    ServerState::NeedsAuth { hint } => format!("{}: {hint}", error.reason),
+                    _ => error.reason.clone(),
+                };
+                self.fail_waiting(&reason).await?;
                 if let Some(mut link) = remains {
                     link.close().await;
                 }
@@ -121,44 +132,51 @@ impl Task {
 
     /// Tells that the connection is lost; gives what the server is now.
     async fn lost(&mut self, end: End) -> Result<ServerState, Stopping> {
-        let (stage, reason) = match end {
+        let failed = |stage, reason| ServerState::Failed { stage, reason, hint: None };
+        let (state, reason) = match end {
             End::Stopping => return Err(Stopping),
-            End::Unlisted(reason) => (Stage::List, reason),
-            End::Lost(reason) => (Stage::Run, reason),
+            End::Unlisted(reason) => (failed(Stage::List, reason.clone()), reason),
+            End::Lost(reason) => (failed(Stage::Run, reason.clone()), reason),
+            End::NeedsLogin(hint) => {
+                (ServerState::NeedsAuth { hint: hint.clone() }, format!("it wants a login: {hint}"))
+            }
         };
         self.queue.drain();
-        self.outlet.emit(UpstreamEvent::Down { reason: reason.clone() }).await?;
-        let state = ServerState::Failed { stage, reason, hint: None };
+        self.outlet.emit(UpstreamEvent::Down { reason }).await?;
         self.set(state.clone()).await?;
         Ok(state)
     }
 
     /// Waits until it may be started again.
     async fn pause(&mut self, state: ServerState, retried: bool, lived: Duration) -> Result<(), Stopping> {
-        let until = match self.backoff.failed(lived) {
-            Next::After(pause) if retried => Some(Instant::now() + pause),
-            Next::GiveUp(starts) if retried => {
+        let until = match retried.then(|| self.backoff.failed(lived)) {
+            Some(Next::After(pause)) => Some(Instant::now() + pause),
+            Some(Next::GiveUp(starts)) => {
                 self.set(given_up(state.clone(), starts)).await?;
                 None
             }
-            _ => None,
+            None => None,
         };
         if until.is_some() || !retried {
             self.set(state.clone()).await?;
         }
         let reason = state.to_string();
-        let wakes_at = Instant::now() + WAKE_PAUSE;
-        let mut woken = false;
+        let began = Instant::now();
+        let login_pause = self.login_pause(&state, began);
+        let mut signed_in = pin!(signed_in(Arc::clone(&self.config), &state));
+        let mut came = None;
+        let (mut woken, mut waits) = (false, true);
         loop {
-            let at = match (woken, until) {
-                (true, Some(until)) => Some(until.min(wakes_at)),
-                (true, None) => Some(wakes_at),
-                (false, until) => until,
-            };
+            let wake = woken.then_some(began + WAKE_PAUSE);
+            let at = [until, wake, came].into_iter().flatten().min();
             tokio::select! {
                 biased;
                 () = self.outlet.stop.cancelled() => return Err(Stopping),
                 () = sleep_until(at.unwrap_or_else(Instant::now)), if at.is_some() => break,
+                () = signed_in.as_mut(), if waits => {
+                    waits = false;
+                    came = Some(Instant::now() + login_pause);
+                }
                 () = self.queue.changed() => {
                     woken |= self.queue.take_wishes().woken;
                     self.fail_waiting(&reason).await?;
@@ -166,6 +184,16 @@ impl Task {
             }
         }
         self.fail_waiting(&reason).await
+    }
+
+    /// Whoever signs in is not kept waiting for long; a server that refuses one token after the other is not asked all the
+    /// time.
+    fn login_pause(&mut self, state: &ServerState, now: Instant) -> Duration {
+        if !matches!(state, ServerState::NeedsAuth { .. }) {
+            return Duration::ZERO;
+        }
+        let since = self.refused.replace(now).map_or(Duration::MAX, |at| now.duration_since(at));
+        self.logins.pause(since)
     }
 
     /// A lazy server waits for its first call.
@@ -203,6 +231,17 @@ impl Task {
         let message = format!("the server {} is not available: {reason}", self.config.name);
         let failure = Failure { code: UPSTREAM_ERROR, message, data: None };
         self.outlet.emit(UpstreamEvent::Failed { ids, failure }).await
+    }
+}
+
+/// Ends when there is another token than the one that was refused, where that is what the server lacks.
+fn signed_in(config: Arc<ServerConfig>, state: &ServerState) -> impl Future<Output = ()> + use<> {
+    let waits = matches!(state, ServerState::NeedsAuth { .. });
+    async move {
+        match config.target.signer().filter(|_| waits) {
+            Some(signer) => signer.changed().await,
+            None => std::future::pending().await,
+        }
     }
 }
 

@@ -86,7 +86,7 @@ impl TracesConfig {
         let mut config = Self::new(url);
         if let Some(headers) = either("HEADERS") {
             let headers = pairs(&headers).map_err(|pair| format!("OTEL_EXPORTER_OTLP_HEADERS: {pair}"))?;
-            config.headers = headers.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
+            config.headers = headers.into_iter().map(|(name, value)| (name, Secret::in_use(value))).collect();
         }
         if let Some(timeout) = either("TIMEOUT") {
             let millis = timeout.parse().ok().filter(|millis| *millis > 0);

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
+use toolway_secret::Redactor;
 
 use crate::gateway::observe::{CallRecord, Outcome};
 
@@ -79,7 +80,7 @@ pub(super) fn request(head: &str, spans: &[Span]) -> String {
         out.push_str(&span.0.to_string());
     }
     out.push_str("]}]}]}");
-    out
+    Redactor::known().redact_json(&out).into_owned()
 }
 
 fn attributes(call: &CallRecord<'_>, target: &str) -> Vec<Value> {
@@ -106,7 +107,11 @@ fn attributes(call: &CallRecord<'_>, target: &str) -> Vec<Value> {
 }
 
 fn text(name: &str, value: &str) -> Value {
-    let value: String = value.chars().take(MAX_TEXT).collect();
+    // What is to be cut is looked through before that, since of a part of a secret nothing is known.
+    let value: String = match value.char_indices().nth(MAX_TEXT) {
+        Some(_) => Redactor::known().redact(value).chars().take(MAX_TEXT).collect(),
+        None => value.to_owned(),
+    };
     json!({"key": name, "value": {"stringValue": value}})
 }
 
