@@ -28,11 +28,11 @@ use crate::token::{margin, now_ms};
 
 /// How long a failure to renew holds for those who ask next.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long a token that is on its way is waited for at the end.
+const SETTLE: Duration = Duration::from_secs(5);
 /// How often in [`SPAN`] refused tokens are renewed: a server that refuses every token gets no storm.
 const MOST_REFUSALS: usize = 5;
 const SPAN: Duration = Duration::from_secs(10);
-/// How long a token that is on its way is waited for at the end.
-const SETTLE: Duration = Duration::from_secs(5);
 /// How often it is looked whether somebody else has signed in.
 const LOOK: Duration = Duration::from_secs(1);
 

@@ -88,7 +88,7 @@ fn writer() -> Option<SyncSender<Piece>> {
         }
         write(&foreign.rest());
     };
-    std::thread::Builder::new().name("stderr out".to_owned()).stack_size(128 << 10).spawn(work).ok()?;
+    std::thread::Builder::new().name("stderr out".to_owned()).stack_size(256 << 10).spawn(work).ok()?;
     Some(sender)
 }
 

@@ -76,6 +76,11 @@ impl Login {
         self.accept(answered).await
     }
 
+    /// Its code was sent: there is nothing more to wait for.
+    pub fn is_over(&self) -> bool {
+        self.verifier.is_none()
+    }
+
     /// Gets the tokens for an answer that came by another way: the address that the browser was sent to, or its query. An
     /// answer that is none, or another login's, changes nothing: it can be tried again.
     pub async fn complete(&mut self, answer: &str) -> Result<SignIn, AuthError> {
