@@ -1,6 +1,8 @@
-//! Owns which addresses are of the public network. Pure.
+//! Owns which addresses are of the public network, and which are of this machine. Pure.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use url::{Host, Url};
 
 /// Whether an address is one that anybody on the internet reaches (RFC 6890 and its registries).
 pub fn is_public(address: IpAddr) -> bool {
@@ -46,6 +48,22 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     // Benchmarks, ORCHID and Teredo.
     let special = one == 0x2001 && ((two == 2 && three == 0) || (0x10..0x30).contains(&two) || two == 0);
     global && !documentation && !special
+}
+
+/// Whether a name is this machine's by its very text (RFC 6761, 6.3).
+pub(crate) fn is_localhost(name: &str) -> bool {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// Whether an address is on this machine by its very text.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => is_localhost(name),
+        None => false,
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use reqwest::{Client, redirect};
 use tokio::sync::OnceCell;
 use url::{Host, Url};
 
-use crate::address::is_public;
+use crate::address::{is_localhost, is_loopback, is_public};
 use crate::error::AuthError;
 use crate::settings::TlsSource;
 
@@ -261,21 +261,6 @@ fn is_link_local(address: IpAddr) -> bool {
         IpAddr::V6(address) => {
             address.is_unicast_link_local() || address.segments() == [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254]
         }
-    }
-}
-
-fn is_localhost(name: &str) -> bool {
-    let name = name.trim_end_matches('.').to_ascii_lowercase();
-    name == "localhost" || name.ends_with(".localhost")
-}
-
-/// Whether an address is on this machine by its very text.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => is_localhost(name),
-        None => false,
     }
 }
 

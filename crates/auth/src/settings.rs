@@ -148,7 +148,7 @@ impl Redirect {
         if url.fragment().is_some() {
             return Err(refuse("a redirect has no fragment"));
         }
-        if !crate::http::is_loopback(&url) {
+        if !crate::address::is_loopback(&url) {
             return match url.scheme() {
                 "https" => Ok(Self::Elsewhere(url)),
                 _ => Err(refuse("it must be https, or http on 127.0.0.1, [::1] or localhost")),

@@ -1,7 +1,6 @@
 //! Several processes of one user that all want to sign in, and programs that change the store without its lock.
 
 use anyhow::{Result, ensure};
-use rustix::process::Signal;
 use std::time::Duration;
 use toolway_testkit::SOON;
 use toolway_testkit::oauth::{Approval, Browser, Grant, IssuerOptions, Stage, Which};
@@ -70,7 +69,7 @@ async fn who_waits_for_a_process_that_is_stopped_is_not_kept_for_ever() -> Resul
     let desk = Desk::plain()?;
     let mut first = Other::signing_in(&desk, "away")?;
     first.says("shown")?;
-    first.signal(Signal::STOP)?;
+    first.stop()?;
     let auth = desk.again(|settings| settings.login_timeout = Duration::from_secs(1));
     let person = Person::default();
     let error = soon(auth.session(desk.server()?).login(&[], false, &person)).await?.unwrap_err();

@@ -165,6 +165,17 @@ impl Desk {
                 places.push((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));
             }
         }
+        // A login's state is a secret until its answer has come; the issuer's journal has it, as it may.
+        let states: Vec<_> = self
+            .issuer
+            .journal()
+            .exchanges
+            .iter()
+            .filter_map(|one| Some(one.parameter("state")?.to_owned()))
+            .collect();
+        for (place, text) in places.iter().filter(|(place, _)| place != "the journal") {
+            ensure!(!states.iter().any(|state| text.contains(state)), "{place} has a state");
+        }
         for secret in self.issuer.secrets() {
             let base64 = base64::engine::general_purpose::STANDARD.encode(&secret);
             let percent: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();

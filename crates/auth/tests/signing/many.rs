@@ -182,7 +182,7 @@ async fn stopped(count: usize) -> Result<()> {
         let mut crowd = Crowd::gather(count, Some(Stage::BeforeAnswer)).await?;
         crowd.desk.issuer.held(SOON * 3)?;
         let holder = crowd.take_holder()?;
-        holder.signal(Signal::STOP)?;
+        holder.stop()?;
         crowd.desk.issuer.open_gates();
         // Who waits for it says so in the end, and leaves everything as it is.
         let auth = crowd.desk.again(|settings| settings.lock_timeout = Duration::from_secs(1));

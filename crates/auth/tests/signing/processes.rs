@@ -167,6 +167,14 @@ impl Other {
         Ok(rustix::process::kill_process(pid, signal)?)
     }
 
+    /// Stops it, and waits until it stands still.
+    pub(crate) fn stop(&self) -> Result<()> {
+        self.signal(rustix::process::Signal::STOP)?;
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::UNTRACED)?;
+        Ok(())
+    }
+
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
