@@ -53,6 +53,7 @@ mod hooks;
 mod id;
 mod inline;
 mod local;
+mod mcp_auth;
 mod native;
 mod options;
 mod person;
@@ -88,6 +89,7 @@ pub use generation::{
 pub use hooks::{HookFacts, Hooks, McpServerUse};
 pub use id::{AgentId, IdFault, RunId};
 pub use inline::{DirectServer, InlineDifference, InlineRecord, McpServer, McpServers, RecordKey};
+pub use mcp_auth::{AuthRequest, BeginAuth, McpAuth};
 pub use options::{
     AcpOptions, AgentDefinition, AgentOptions, CloudEnv, CloudOptions, CloudRepo, CloudSend, EngineChoice,
     GuardOptions, Limits, LocalOptions, LocalSend, Machine, Mode, ModelChoice, PermissionOptions, Place,
@@ -106,6 +108,8 @@ pub use run::{
 };
 pub use runtime::{Artifact, ReloadReport, Runtime, UsageReport};
 pub use sandbox::{SANDBOX_COMMAND, Sandbox, SandboxConfig, SandboxMode, SandboxNotes, run_sandboxed};
+pub use toolway_auth::{Opener, SignIn, SignInState, SignedOut};
+
 pub use sign_in::{SignIns, Signed, authorizer, server_auth};
 pub use sources::Sources;
 pub use store::{

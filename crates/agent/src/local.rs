@@ -5,6 +5,7 @@ mod detached;
 mod engines;
 mod live;
 mod observe;
+mod pieces;
 mod shelf;
 mod task;
 mod writer;

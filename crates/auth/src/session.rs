@@ -26,10 +26,13 @@ use crate::settings::{AuthSettings, Grant, ServerAuth, union};
 use crate::store::{Entry, Store};
 use crate::token::{margin, now_ms};
 
-/// How long a failure to renew holds for those who ask next, and how often a refused token is renewed at most.
+/// How long a failure to renew holds for those who ask next.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long a token that is on its way is waited for at the end.
 const SETTLE: Duration = Duration::from_secs(5);
+/// How often in [`SPAN`] refused tokens are renewed: a server that refuses every token gets no storm.
+const MOST_REFUSALS: usize = 5;
+const SPAN: Duration = Duration::from_secs(10);
 /// How often it is looked whether somebody else has signed in.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -113,9 +116,13 @@ struct State {
     live: Live,
     /// What the server last said of how to be let in.
     challenge: Option<BearerChallenge>,
-    /// The token that was last given to this process, and when.
-    granted: Option<(Instant, HeaderValue)>,
+    /// When tokens were renewed because the server refused the ones before.
+    refusals: Vec<Instant>,
     failed: Option<(Instant, AuthError)>,
+    /// A token that the server refused, and that cannot be renewed.
+    dead: Option<HeaderValue>,
+    /// Scopes that were asked for without anybody, and that the issuer does not know.
+    vain: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -198,13 +205,9 @@ impl Session {
         {
             return Ok(true);
         }
-        // A token that was given a moment ago was refused as well: asking for a third would be no use, and a storm.
-        let fresh = |(at, header): &(Instant, HeaderValue)| Some(header) == refused && at.elapsed() < PAUSE;
-        if self.inner.state().granted.as_ref().is_some_and(fresh) {
-            return Ok(false);
-        }
         match self.renew(refused.cloned()).await? {
-            Some(_) => Ok(true),
+            // The same, where new ones were refused again and again.
+            Some(header) => Ok(Some(&header) != refused),
             None => Err(self.inner.needs_login().await),
         }
     }
@@ -274,7 +277,7 @@ impl Inner {
     fn adopt(&self, entry: &Entry, refused: Option<&HeaderValue>) -> Option<HeaderValue> {
         let tokens = entry.tokens.as_ref()?;
         let header = tokens.header()?;
-        if refused == Some(&header) {
+        if refused == Some(&header) || self.state().dead.as_ref() == Some(&header) {
             return None;
         }
         let (until, end) = match tokens.left(now_ms()) {

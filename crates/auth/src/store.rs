@@ -7,6 +7,8 @@ mod lock;
 mod named;
 mod place;
 mod seal;
+#[cfg(test)]
+mod tests;
 
 use std::fs::{self, File};
 use std::io::{Seek, Write};

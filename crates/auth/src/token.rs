@@ -20,7 +20,7 @@ const LONGEST: Duration = Duration::from_hours(10 * 365 * 24);
 pub(crate) struct Tokens {
     pub(crate) access: Secret,
     pub(crate) refresh: Option<Secret>,
-    /// By this machine's clock, in milliseconds since 1970.
+    /// When they were asked for, by this machine's clock, in milliseconds since 1970.
     pub(crate) obtained_at_ms: u64,
     /// For how long the access token is good; `None`: until it is refused.
     pub(crate) expires_in: Option<Duration>,
@@ -40,9 +40,14 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// Of an answer that came now. `asked` are the scopes where it does not say which (RFC 6749, 5.1), `refresh` the
-    /// token that stays where it gives no other (RFC 6749, 6).
-    pub(crate) fn of(reply: &TokenReply, asked: &[String], refresh: Option<&Secret>) -> Self {
+    /// Of an answer to what was asked then: the answer may have been long on its way. `asked` are the scopes where it does
+    /// not say which (RFC 6749, 5.1), `refresh` the token that stays where it gives no other (RFC 6749, 6).
+    pub(crate) fn of(
+        reply: &TokenReply,
+        asked_at_ms: u64,
+        asked: &[String],
+        refresh: Option<&Secret>,
+    ) -> Self {
         // Some send an empty one where they mean none.
         let new =
             reply.refresh_token.as_ref().map(|token| token.secret().as_str()).filter(|new| !new.is_empty());
@@ -50,7 +55,7 @@ impl Tokens {
         Self {
             access: Secret::in_use(reply.access_token.secret().as_str()),
             refresh: new.or_else(|| refresh.cloned()),
-            obtained_at_ms: now_ms(),
+            obtained_at_ms: asked_at_ms,
             expires_in: reply.life(),
             scopes: reply.scope.as_deref().map_or_else(|| asked.to_vec(), scopes_of),
         }
@@ -173,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    fn life(expires_in: Value) -> Option<u64> {
+    fn life(expires_in: &Value) -> Option<u64> {
         let reply = json!({"access_token": "a", "token_type": "bearer", "expires_in": expires_in});
         let reply: TokenReply = serde_json::from_value(reply).unwrap();
         reply.life().map(|life| life.as_secs())
@@ -181,23 +186,23 @@ mod tests {
 
     #[test]
     fn lives_are_read_whatever_they_are_written_as() {
-        assert_eq!(life(json!(3600)), Some(3600));
-        assert_eq!(life(json!("3600")), Some(3600));
-        assert_eq!(life(json!(3599.9)), Some(3599));
+        assert_eq!(life(&json!(3600)), Some(3600));
+        assert_eq!(life(&json!("3600")), Some(3600));
+        assert_eq!(life(&json!(3599.9)), Some(3599));
         for unknown in
             [json!(null), json!(0), json!(-5), json!("soon"), json!(true), json!("-1"), json!("NaN")]
         {
-            assert_eq!(life(unknown.clone()), None, "{unknown}");
+            assert_eq!(life(&unknown), None, "{unknown}");
         }
         for long in [json!(1e300), json!(u64::MAX), json!("99999999999999999999999")] {
-            assert_eq!(life(long.clone()), Some(LONGEST.as_secs()), "{long}");
+            assert_eq!(life(&long), Some(LONGEST.as_secs()), "{long}");
         }
     }
 
     #[test]
     fn a_clock_that_went_back_makes_no_token_old_or_young() {
         let reply = json!({"access_token": "a", "expires_in": 100});
-        let mut tokens = Tokens::of(&serde_json::from_value(reply).unwrap(), &[], None);
+        let mut tokens = Tokens::of(&serde_json::from_value(reply).unwrap(), now_ms(), &[], None);
         tokens.obtained_at_ms = 1_000_000;
         assert_eq!(tokens.left(1_040_500), Some(Duration::from_millis(59_500)));
         assert_eq!(tokens.left(9_999_999), Some(Duration::ZERO));
@@ -208,7 +213,7 @@ mod tests {
     fn neither_an_answer_nor_tokens_can_be_printed() {
         let reply = json!({"access_token": "s3cret-a", "refresh_token": "s3cret-r", "token_type": null});
         let reply: TokenReply = serde_json::from_value(reply).unwrap();
-        let tokens = Tokens::of(&reply, &[], None);
+        let tokens = Tokens::of(&reply, now_ms(), &[], None);
         let printed = format!("{reply:?} {tokens:?} {:?}", tokens.header().unwrap());
         assert!(!printed.contains("s3cret"), "{printed}");
         assert!(reply.is_bearer());

@@ -88,8 +88,7 @@ fn writer() -> Option<SyncSender<Piece>> {
         }
         write(&foreign.rest());
     };
-    // The redactor's patterns are put together by whoever needs them first, which takes some depth.
-    std::thread::Builder::new().name("stderr out".to_owned()).stack_size(1 << 20).spawn(work).ok()?;
+    std::thread::Builder::new().name("stderr out".to_owned()).stack_size(256 << 10).spawn(work).ok()?;
     Some(sender)
 }
 

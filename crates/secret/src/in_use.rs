@@ -63,6 +63,14 @@ pub(crate) fn find(text: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
+/// Up to where a text holds no beginning of a value that may go on in what comes after it.
+pub(crate) fn finished(text: &[u8]) -> usize {
+    if KNOWN.load(Ordering::Acquire) == 0 {
+        return text.len();
+    }
+    views::unfinished(&REGISTER.read().unwrap_or_else(PoisonError::into_inner).patterns, text)
+}
+
 /// A text with its backslashes undone, where it has any.
 pub(crate) fn unescaped(text: &[u8]) -> Option<views::View> {
     views::View::of(text, views::backslash)

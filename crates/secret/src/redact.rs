@@ -137,6 +137,20 @@ impl Redactor {
         Cow::Owned(String::from_utf8_lossy(&out).into_owned())
     }
 
+    /// Splits a text that comes in pieces, and of which nothing is to be held back in vain: what may be shown, and the end in
+    /// which a value in use may have begun. The end belongs before the next piece.
+    pub fn split_unfinished(text: &str) -> (&str, &str) {
+        let mut cut = in_use::finished(text.as_bytes());
+        if cut < text.len() {
+            // The end of one may be the beginning of another.
+            let whole = in_use::find(text.as_bytes());
+            while let Some(value) = whole.iter().find(|value| value.start < cut && cut < value.end) {
+                cut = value.start;
+            }
+        }
+        text.split_at_checked(cut).unwrap_or((text, ""))
+    }
+
     /// Every part of a whole text that is to be replaced, ordered by their beginnings.
     fn secrets(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut finds = self.finds(text, 0, text.len());
@@ -195,7 +209,7 @@ impl Redactor {
                 .chain(shapes::sources())
                 .map(|source| format!("(?:{source})"))
                 .collect();
-            Regex::new(&sources.join("|")).ok()
+            shapes::on_a_deep_stack(|| Regex::new(&sources.join("|")).ok())
         });
         let whole = match all {
             Some(all) => all.find_at(text, from)?.range(),

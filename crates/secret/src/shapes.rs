@@ -4,6 +4,9 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
+/// Enough for the compilation of all shapes, unoptimized too.
+const DEEP: usize = 4 << 20;
+
 /// One shape: where a group is named, only that group is the secret.
 const SHAPES: &[&str] = &[
     // Private key blocks (RFC 7468), line breaks raw or escaped.
@@ -39,8 +42,18 @@ const SHAPES: &[&str] = &[
 ];
 
 /// A shape by itself: tells which part of a find is the secret.
-pub(crate) static EACH: LazyLock<Vec<Regex>> =
-    LazyLock::new(|| SHAPES.iter().filter_map(|shape| Regex::new(&bytewise(shape)).ok()).collect());
+pub(crate) static EACH: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    on_a_deep_stack(|| SHAPES.iter().filter_map(|shape| Regex::new(&bytewise(shape)).ok()).collect())
+});
+
+/// Compiling takes more stack than some threads have that write logs.
+pub(crate) fn on_a_deep_stack<T: Send>(work: impl Fn() -> T + Sync) -> T {
+    let apart = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("shapes".to_owned()).stack_size(DEEP);
+        thread.spawn_scoped(scope, &work).ok()?.join().ok()
+    });
+    apart.unwrap_or_else(work)
+}
 
 /// The sources of the shapes.
 pub(crate) fn sources() -> impl Iterator<Item = String> {

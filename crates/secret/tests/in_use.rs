@@ -160,6 +160,59 @@ fn a_value_is_found_wherever_a_stream_is_cut() {
 }
 
 #[test]
+fn of_a_text_that_comes_in_pieces_only_the_beginning_of_a_value_is_held_back() {
+    let value = "ab\u{f6}abc-in-pieces";
+    let _held = Secret::in_use(value);
+    for (text, shown) in [
+        ("nothing of it!", "nothing of it!"),
+        ("it begins: ab", "it begins: "),
+        ("it begins: ab\u{f6}a", "it begins: "),
+        ("it begins: ab\u{f6}ab", "it begins: "),
+        ("it begins: ab\u{f6}ab!", "it begins: ab\u{f6}ab!"),
+        ("aab\u{f6}abc-in-piece", "a"),
+        ("all of ab\u{f6}abc-in-pieces!", "all of ab\u{f6}abc-in-pieces!"),
+        ("", ""),
+    ] {
+        assert_eq!(Redactor::split_unfinished(text).0, shown, "{text}");
+    }
+    let encoded = STANDARD.encode(value);
+    let (begun, _) = encoded.split_at(9);
+    assert_eq!(Redactor::split_unfinished(&format!("say {begun}")).0, "say ");
+}
+
+#[test]
+fn a_text_that_comes_in_pieces_loses_its_secrets_wherever_it_is_cut() {
+    let second = "zz-second/+= \"%41\\<&>'~;,\u{fc}\u{1f511}|$zz";
+    let _held = [Secret::in_use(AWKWARD), Secret::in_use(second)];
+    let mut forms = Vec::new();
+    for value in [AWKWARD, second] {
+        forms.extend([
+            value.to_owned(),
+            json(value),
+            json(&json(value)),
+            json_ascii(value),
+            percent(value, "-._~", false),
+            percent(value, "-._~/", true),
+            STANDARD.encode(value),
+            value.to_owned(),
+        ]);
+    }
+    let text = forms.join(" | ");
+    for size in 1..40 {
+        let (mut out, mut held) = (String::new(), String::new());
+        let letters: Vec<char> = text.chars().collect();
+        for piece in letters.chunks(size) {
+            held.extend(piece);
+            let (shown, end) = Redactor::split_unfinished(&held);
+            out.push_str(&Redactor::known().redact(shown));
+            held = end.to_owned();
+        }
+        out.push_str(&Redactor::known().redact(&held));
+        assert_eq!(out, vec![REDACTED; forms.len()].join(" | "), "in pieces of {size}");
+    }
+}
+
+#[test]
 fn lines_are_given_out_at_once_and_cut_secrets_are_held_back() {
     let value = "line-value-314159";
     let _held = Secret::in_use(value);

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::buffer::Buffer;
 use super::observe::{self, Observer};
+use super::pieces::Pieces;
 use super::writer::{Stop, Writer};
 use crate::engine::{BoxFuture, Checkpoint, RunSink, Steer};
 use crate::error::AgentError;
@@ -35,6 +36,8 @@ pub(crate) struct Live {
     pub(super) writer: Arc<Writer>,
     telling: Mutex<Telling>,
     deltas: Mutex<Listener>,
+    /// What of their texts was not told yet.
+    pieces: Mutex<Pieces>,
     steering: mpsc::Sender<Steer>,
     /// It is to end: cancelled by its user.
     pub(super) cancel: CancellationToken,
@@ -98,6 +101,7 @@ impl Live {
             writer: Arc::new(Writer::new()),
             telling: Mutex::default(),
             deltas: Mutex::new(deltas.map_or(Listener::Nobody, Listener::Somebody)),
+            pieces: Mutex::default(),
             steering,
             cancel,
             created_at: record.created_at,
@@ -166,6 +170,8 @@ impl Live {
 
     /// It is over: this is kept, then told.
     pub(super) async fn end(&self, mut end: RunChange) {
+        let rest = locked(&self.pieces).rest();
+        self.tell_deltas(rest.into_iter().collect()).await;
         let redactor = self.redactor();
         end.result = end.result.map(|text| redactor.kept.owned(text));
         end.error = end.error.map(|(code, text)| (code, redactor.kept.owned(text)));
@@ -235,6 +241,8 @@ impl RunSink for Live {
             if matches!(kind, EventKind::System(_) | EventKind::Status { .. }) {
                 return Ok(());
             }
+            let rest = locked(&self.pieces).rest();
+            self.tell_deltas(rest.into_iter().collect()).await;
             let begins = matches!(&kind, EventKind::ToolCall(call) if call.status == ToolCallStatus::Running);
             self.writer.room().await.map_err(|stop| self.stopped(stop))?;
             let number = self.tell(kind, None);
@@ -247,23 +255,11 @@ impl RunSink for Live {
     }
 
     fn delta(&self, delta: Delta) -> BoxFuture<'_, ()> {
-        let listener = match &*locked(&self.deltas) {
-            Listener::Somebody(listener) => listener.clone(),
-            Listener::Nobody | Listener::Gone => return Box::pin(std::future::ready(())),
-        };
-        let delta = self.redactor().told.delta(delta);
-        Box::pin(async move {
-            let sent = tokio::select! {
-                biased;
-                sent = listener.send(delta) => sent,
-                // A listener that does not read must not hold a run that is to end.
-                () = self.cancel.cancelled() => return,
-                () = self.writer.stopped.cancelled() => return,
-            };
-            if sent.is_err() {
-                *locked(&self.deltas) = Listener::Gone;
-            }
-        })
+        if !matches!(*locked(&self.deltas), Listener::Somebody(_)) {
+            return Box::pin(std::future::ready(()));
+        }
+        let ready = locked(&self.pieces).next(delta);
+        Box::pin(self.tell_deltas(ready))
     }
 
     fn checkpoint(&self, checkpoint: Checkpoint) -> BoxFuture<'_, Result<(), AgentError>> {
@@ -276,6 +272,26 @@ impl RunSink for Live {
 }
 
 impl Live {
+    async fn tell_deltas(&self, deltas: Vec<Delta>) {
+        for delta in deltas {
+            let listener = match &*locked(&self.deltas) {
+                Listener::Somebody(listener) => listener.clone(),
+                Listener::Nobody | Listener::Gone => return,
+            };
+            let delta = self.redactor().told.delta(delta);
+            let sent = tokio::select! {
+                biased;
+                sent = listener.send(delta) => sent,
+                // A listener that does not read must not hold a run that is to end.
+                () = self.cancel.cancelled() => return,
+                () = self.writer.stopped.cancelled() => return,
+            };
+            if sent.is_err() {
+                *locked(&self.deltas) = Listener::Gone;
+            }
+        }
+    }
+
     fn stopped(&self, stop: Stop) -> AgentError {
         match stop {
             Stop::Over => AgentError::Runtime { message: format!("{} was given up", self.id) },

@@ -5,6 +5,7 @@ mod change;
 mod front;
 mod http;
 mod options;
+mod signing;
 mod sources;
 mod stdio;
 mod support;

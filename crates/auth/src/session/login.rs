@@ -20,7 +20,7 @@ use crate::http::Http;
 use crate::loopback::Loopback;
 use crate::settings::{Redirect, union};
 use crate::store::{ClientRecord, Endpoints, Entry, Origin, Over, Written};
-use crate::token::Tokens;
+use crate::token::{Tokens, now_ms};
 
 /// How a login reaches the person. The command line and programs that embed this implement it; [`Session::login`] calls it.
 pub trait Opener: Send + Sync {
@@ -74,6 +74,11 @@ impl Login {
         let Some(loopback) = self.loopback.take() else { return std::future::pending().await };
         let answered = loopback.answer(&self.expected).await?;
         self.accept(answered).await
+    }
+
+    /// Its code was sent: there is nothing more to wait for.
+    pub fn is_over(&self) -> bool {
+        self.verifier.is_none()
     }
 
     /// Gets the tokens for an answer that came by another way: the address that the browser was sent to, or its query. An
@@ -253,8 +258,13 @@ impl Inner {
             token: &entry.endpoints.token,
             resource: &entry.resource,
         };
+        let asked_at = now_ms();
         let reply = granting.exchange(&code, verifier, &redirect).await?;
-        entry.tokens = Some(Tokens::of(&reply, &scopes, None));
+        let tokens = Tokens::of(&reply, asked_at, &scopes, None);
+        if tokens.header().is_none() {
+            return Err(AuthError::answer("its token cannot be sent in a header"));
+        }
+        entry.tokens = Some(tokens);
         if let Written::Kept(kept) = self.shared.keep(prepared, entry.clone(), Over::Anything, &lock).await? {
             entry = *kept;
         }

@@ -11,7 +11,7 @@ use crate::grant::{Granting, is_unknown_client};
 use crate::http::Http;
 use crate::settings::{StaticClient, union};
 use crate::store::{Endpoints, Entry, Lock, Over, Prepared};
-use crate::token::Tokens;
+use crate::token::{Tokens, now_ms};
 
 impl Inner {
     /// A token that reaches as far as `wanted`, if the server gives one. It is kept for other processes where that can be
@@ -42,29 +42,43 @@ impl Inner {
         }
         // The configuration may have another secret by now.
         entry.client.secret.clone_from(&client.secret);
-        let known = std::mem::take(&mut entry.wanted);
-        entry.wanted = union(known.iter().chain(&wanted));
         let prepared = match &lock {
             Some(lock) => unless_unwritable(self.shared.prepare(&id, lock).await)?,
             None => None,
         };
-        let scopes = self.scopes(&entry.wanted, &[]);
-        let tokens = match self.granted(&http, &entry, &scopes).await {
-            Err(AuthError::Refused { code, .. }) if code == "invalid_scope" && !entry.wanted.is_empty() => {
-                // A scope that the server once spoke of, and that its issuer does not know, or not any more.
-                entry.wanted.clear();
-                let scopes = self.scopes(&[], &[]);
-                self.granted(&http, &entry, &scopes).await?
-            }
-            done => done?,
-        };
-        entry.tokens = Some(tokens);
+        entry.tokens = Some(self.granted_at_most(&http, &mut entry, &wanted).await?);
         entry.ended = None;
         if let (Some(lock), Some(prepared)) = (&lock, prepared) {
             self.kept_for_others(prepared, entry.clone(), generation, lock).await;
         }
         drop(lock);
         self.adopt_new(&entry)
+    }
+
+    /// Tokens for all that is wanted; else for what was given before; else for what is configured. A scope that the server
+    /// speaks of, and that its issuer does not know, keeps nobody out.
+    async fn granted_at_most(
+        &self,
+        http: &Http,
+        entry: &mut Entry,
+        wanted: &[String],
+    ) -> Result<Tokens, AuthError> {
+        let known = std::mem::take(&mut entry.wanted);
+        for wanted in [union(known.iter().chain(wanted)), known.clone(), Vec::new()] {
+            let scopes = self.scopes(&wanted, &[]);
+            match self.granted(http, entry, &scopes).await {
+                Err(AuthError::Refused { code, .. }) if code == "invalid_scope" && !wanted.is_empty() => {
+                    let mut state = self.state_mut();
+                    let vain = wanted.iter().filter(|scope| !known.contains(scope));
+                    state.vain = union(state.vain.iter().chain(vain));
+                }
+                done => {
+                    entry.wanted = wanted;
+                    return done;
+                }
+            }
+        }
+        Err(AuthError::answer("no scope is accepted"))
     }
 
     async fn granted(&self, http: &Http, entry: &Entry, scopes: &[String]) -> Result<Tokens, AuthError> {
@@ -74,8 +88,9 @@ impl Inner {
             token: &entry.endpoints.token,
             resource: &entry.resource,
         };
+        let asked_at = now_ms();
         match granting.credentials(scopes).await {
-            Ok(reply) => Ok(Tokens::of(&reply, scopes, None)),
+            Ok(reply) => Ok(Tokens::of(&reply, asked_at, scopes, None)),
             Err(error) if is_unknown_client(&error) => Err(not_accepted(entry, &error)),
             Err(error) => Err(error),
         }
@@ -88,7 +103,7 @@ impl Inner {
         }
     }
 
-    fn machine_client(&self) -> Result<&StaticClient, AuthError> {
+    pub(super) fn machine_client(&self) -> Result<&StaticClient, AuthError> {
         self.server
             .client
             .as_ref()

@@ -8,7 +8,7 @@ use http::HeaderValue;
 use tokio::time::Instant;
 
 use super::machine::not_accepted;
-use super::{Inner, Live, PAUSE, Session};
+use super::{Inner, Live, MOST_REFUSALS, PAUSE, SPAN, Session};
 use crate::error::AuthError;
 use crate::grant::{Granting, is_spent, is_unknown_client};
 use crate::settings::union;
@@ -38,13 +38,11 @@ impl Session {
     /// The same, and no longer than half the time for which the token of now is still good: that one is used then.
     pub(super) async fn renew_in_time(&self) -> Result<Header, AuthError> {
         let Some((header, left)) = self.inner.spare() else { return self.renew(None).await };
-        match tokio::time::timeout(left / 2, self.renew(None)).await {
-            Ok(done) => done,
-            Err(_) => {
-                self.inner.lend(&header);
-                Ok(Some(header))
-            }
+        if let Ok(done) = tokio::time::timeout(left / 2, self.renew(None)).await {
+            return done;
         }
+        self.inner.lend(&header);
+        Ok(Some(header))
     }
 
     /// A token that reaches as far as these scopes and those that were granted.
@@ -88,6 +86,9 @@ impl Inner {
     }
 
     async fn found_or_refreshed(&self, refused: Option<&HeaderValue>) -> Result<Header, AuthError> {
+        if self.is_machine() {
+            self.machine_client()?;
+        }
         for _ in 0..ATTEMPTS {
             let kept = match self.kept().await {
                 // What is not kept for others can be had all the same.
@@ -96,6 +97,9 @@ impl Inner {
             };
             if let Some(header) = kept.as_ref().and_then(|entry| self.adopt(entry, refused)) {
                 return Ok(Some(header));
+            }
+            if refused.is_some() && self.is_refused_too_often() {
+                return Ok(refused.cloned());
             }
             if self.is_machine() {
                 let wanted = kept.as_ref().map(|entry| entry.wanted.clone()).unwrap_or_default();
@@ -119,14 +123,29 @@ impl Inner {
         Err(AuthError::Late { reason: reason.to_owned() })
     }
 
+    fn is_refused_too_often(&self) -> bool {
+        let mut state = self.state_mut();
+        state.refusals.retain(|at| at.elapsed() < SPAN);
+        let often = state.refusals.len() >= MOST_REFUSALS;
+        if !often {
+            state.refusals.push(Instant::now());
+        }
+        often
+    }
+
     /// A token that cannot be renewed is used until it is refused: the clock may be wrong.
     fn used_to_the_end(&self, entry: &Entry, refused: Option<&HeaderValue>) -> Result<Header, AuthError> {
-        match entry.tokens.as_ref().and_then(Tokens::header) {
-            Some(header) if refused != Some(&header) => {
+        let header = entry.tokens.as_ref().and_then(Tokens::header);
+        if header.as_ref() == refused {
+            self.state_mut().dead.clone_from(&header);
+        }
+        let dead = self.state().dead.clone();
+        match header.filter(|header| Some(header) != dead.as_ref()) {
+            Some(header) => {
                 self.hold(header.clone(), None, None);
                 Ok(Some(header))
             }
-            _ => Err(AuthError::needs_login(
+            None => Err(AuthError::needs_login(
                 "the sign-in has ended, and its server gave nothing to renew it with",
             )),
         }
@@ -165,19 +184,20 @@ impl Inner {
             token: &entry.endpoints.token,
             resource: &entry.resource,
         };
+        let asked_at = now_ms();
         let reply = granting.refresh(&refresh).await;
         let failure = match reply {
             Ok(reply) => {
-                renewed_by(&mut entry, &reply, &tokens);
+                renewed_by(&mut entry, &reply, asked_at, &tokens);
                 None
             }
-            Err(error) => match ended_by(&mut entry, &error) {
-                Some(ended) => Some(ended),
-                None => {
+            Err(error) => {
+                let Some(ended) = ended_by(&mut entry, &error) else {
                     let error = if is_unknown_client(&error) { not_accepted(&entry, &error) } else { error };
                     return self.still_good(&entry, refused).ok_or(error).map(Some).map(Attempt::Done);
-                }
-            },
+                };
+                Some(ended)
+            }
         };
         let written = match (self.shared.keep(prepared, entry.clone(), over, &lock).await, &failure) {
             (Ok(written), _) => written,
@@ -205,7 +225,6 @@ impl Inner {
             let end = end.map(|life| Instant::now() + life);
             self.hold(header.clone(), end, end);
         }
-        self.state_mut().granted = Some((Instant::now(), header.clone()));
         Ok(header)
     }
 
@@ -252,7 +271,9 @@ impl Inner {
         }
         let granted = entry.tokens.as_ref().map(|tokens| tokens.scopes.clone()).unwrap_or_default();
         // It has what the server says it lacks, or it was asked for and not given: asking again would be no use.
-        let asked = |scope: &String| self.is_machine() && entry.wanted.contains(scope);
+        let vain = self.state().vain.clone();
+        let asked =
+            |scope: &String| self.is_machine() && (entry.wanted.contains(scope) || vain.contains(scope));
         if scopes.iter().all(|scope| granted.contains(scope) || asked(scope)) {
             return Ok(false);
         }
@@ -294,8 +315,8 @@ impl Inner {
     }
 }
 
-fn renewed_by(entry: &mut Entry, reply: &TokenReply, before: &Tokens) {
-    entry.tokens = Some(Tokens::of(reply, &before.scopes, before.refresh.as_ref()));
+fn renewed_by(entry: &mut Entry, reply: &TokenReply, asked_at_ms: u64, before: &Tokens) {
+    entry.tokens = Some(Tokens::of(reply, asked_at_ms, &before.scopes, before.refresh.as_ref()));
     entry.ended = None;
 }
 

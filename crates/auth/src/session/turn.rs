@@ -28,7 +28,8 @@ impl Session {
         let inner = &self.inner;
         if inner.is_machine() {
             let kept = inner.kept_or_unusable().await?;
-            inner.as_machine(kept, scopes.to_vec(), inner.ready().as_ref()).await?;
+            let refused = inner.ready();
+            Box::pin(inner.as_machine(kept, scopes.to_vec(), refused.as_ref())).await?;
             return self.current().await;
         }
         let before = inner.kept_or_unusable().await?;
@@ -38,7 +39,8 @@ impl Session {
         }
         let before = before.map(|entry| (entry.id(), entry.generation));
         let late = inner.shared.settings.login_timeout;
-        let attempt = self.in_turn(scopes, before, opener);
+        // Large, and held by whoever embeds this.
+        let attempt = Box::pin(self.in_turn(scopes, before, opener));
         tokio::time::timeout(late, attempt).await.unwrap_or_else(|_| {
             Err(AuthError::Late { reason: format!("nobody signed in within {} s", late.as_secs()) })
         })
@@ -73,12 +75,15 @@ impl Session {
                     // would not be given now.
                     let asked = lock.before().strip_prefix(DONE).filter(|_| waited).map(scopes_of);
                     let enough = asked.is_some_and(|asked| scopes.iter().all(|scope| asked.contains(scope)));
-                    if waited && let Some(entry) = inner.newer(before.as_ref()).await? {
-                        if enough || serves(&entry, scopes) {
-                            lock.leave(&lock.before().to_owned());
-                            inner.adopt(&entry, None);
-                            return Ok(SignIn::of(&entry));
-                        }
+                    if waited
+                        && let Some(entry) = inner.newer(before.as_ref()).await?
+                        && (enough || serves(&entry, scopes))
+                    {
+                        // For those who have waited as well.
+                        let word = lock.before().to_owned();
+                        lock.leave(&word);
+                        inner.adopt(&entry, None);
+                        return Ok(SignIn::of(&entry));
                     }
                     return self.asked(scopes, opener, lock).await;
                 }

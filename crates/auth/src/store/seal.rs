@@ -80,6 +80,9 @@ impl Sealer {
         if versioned.version > VERSION {
             return Err(AuthError::Newer { path: path.to_path_buf(), version: versioned.version });
         }
+        if versioned.version != VERSION {
+            return Err(broken("there never was such a version"));
+        }
         let sealed: Sealed = serde_json::from_slice(file).map_err(|_| broken("it is no sealed file"))?;
         let (nonce, bytes) = (STANDARD.decode(&sealed.nonce), STANDARD.decode(&sealed.data));
         let nonce = nonce.ok().and_then(|nonce| <[u8; NONCE_LEN]>::try_from(nonce).ok());

@@ -14,8 +14,9 @@ use http::{HeaderValue, StatusCode};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use toolway_auth::{Auth, AuthError, AuthSettings, KeyringUse, Opener, ServerAuth, Session, TlsSource};
-use toolway_testkit::oauth::{Ask, Browser, Issuer, IssuerOptions};
+use toolway_testkit::oauth::{Ask, Browser, Issuer, IssuerOptions, Site};
 use url::Url;
 
 /// Everything that this process logs, at every level.
@@ -120,6 +121,21 @@ impl Desk {
         said.push(format!("{error:?}"));
         said.push(text.clone());
         text
+    }
+
+    /// No request came to the third origin.
+    pub(crate) fn nothing_went_elsewhere(&self) -> bool {
+        self.issuer.journal().exchanges.iter().all(|exchange| exchange.site != Site::Elsewhere)
+    }
+
+    /// Waits until the issuer holds a token request, while the requests of this process go on.
+    pub(crate) async fn held(&self) -> Result<()> {
+        soon(async {
+            while self.issuer.all_held().is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await
     }
 
     /// The files of the store that hold sign-ins.
@@ -268,28 +284,45 @@ impl Called {
     }
 }
 
-/// Calls a tool as a transport does: with a token where there is one, and again when it was refused, a few times at most.
+/// Calls a tool as a transport does: with a token where there is one, and again when it was refused, once for each kind
+/// of refusal.
 pub(crate) async fn call(session: &Session, tool: &str) -> Result<Called> {
-    let mut header = match session.authorize().await {
-        Ok(header) => header,
-        Err(error) => return Ok(Called::Failed(error)),
-    };
-    for _ in 0..3 {
+    let mut refusals = Vec::new();
+    loop {
+        let header = match session.authorize().await {
+            Ok(header) => header,
+            Err(error) => return Ok(Called::Failed(error)),
+        };
         let reply = sent(session, tool, header.clone()).await?;
         if reply.status == 200 {
             let body = reply.json()?;
             let text = body.pointer("/result/content/0/text").and_then(serde_json::Value::as_str);
             return Ok(Called::Good(text.unwrap_or_default().to_owned()));
         }
+        if refusals.contains(&reply.status) {
+            return Ok(Called::Status(reply.status));
+        }
+        refusals.push(reply.status);
         let challenges: Vec<&str> = reply.headers_named("www-authenticate");
         let status = StatusCode::from_u16(reply.status)?;
         match session.challenged(status, &challenges, header.as_ref()).await {
-            Ok(true) => header = session.ready(),
+            Ok(true) => {}
             Ok(false) => return Ok(Called::Status(reply.status)),
             Err(error) => return Ok(Called::Failed(error)),
         }
     }
-    anyhow::bail!("it was sent again and again")
+}
+
+/// The same, begun and not waited for.
+pub(crate) fn calling(session: &Session) -> JoinSet<Result<Called>> {
+    let (mut calls, session) = (JoinSet::new(), session.clone());
+    calls.spawn(async move { call(&session, "whoami").await });
+    calls
+}
+
+/// What became of it.
+pub(crate) async fn called(mut calls: JoinSet<Result<Called>>) -> Result<Called> {
+    soon(calls.join_next()).await?.context("nothing was begun")??
 }
 
 pub(crate) async fn sent(
@@ -308,5 +341,5 @@ pub(crate) async fn sent(
 
 /// Waits as long as a test may, on a machine that is busy.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> Result<T> {
-    tokio::time::timeout(Duration::from_mins(1), what).await.context("it does not happen")
+    tokio::time::timeout(Duration::from_mins(1), Box::pin(what)).await.context("it does not happen")
 }

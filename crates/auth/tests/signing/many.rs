@@ -65,7 +65,7 @@ impl Crowd {
     }
 
     /// All living processes could do all their calls, and nobody noticed anything.
-    async fn is_well(mut self) -> Result<()> {
+    async fn goes_well(mut self) -> Result<()> {
         for said in self.ended()? {
             let good = said.iter().filter(|(what, _)| what == "good").count();
             ensure!(good == CALLS as usize, "{said:?}\n{}", self.desk.issuer.journal().told());
@@ -100,7 +100,8 @@ impl Crowd {
             let path = file?.path();
             ensure!(mode(&path)? == 0o600, "{}", path.display());
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            ensure!(!name.ends_with(".new") && !name.starts_with(".tmp"), "{name} was left");
+            let new = path.extension().is_some_and(|extension| extension == "new");
+            ensure!(!new && !name.starts_with(".tmp"), "{name} was left");
         }
         ensure!(self.desk.sealed()?.len() == 1);
         Ok(())
@@ -109,7 +110,7 @@ impl Crowd {
 
 async fn all_go_on(count: usize) -> Result<()> {
     for _ in 0..rounds() {
-        Crowd::gather(count, None).await?.is_well().await?;
+        Crowd::gather(count, None).await?.goes_well().await?;
     }
     Ok(())
 }
@@ -123,7 +124,7 @@ async fn killed_before(count: usize) -> Result<()> {
         let killed = Instant::now();
         crowd.desk.issuer.wait_for(TAKEN_OVER, |journal| !journal.refreshes().is_empty())?;
         ensure!(killed.elapsed() < TAKEN_OVER, "taken over after {:?}", killed.elapsed());
-        crowd.is_well().await?;
+        crowd.goes_well().await?;
     }
     Ok(())
 }
@@ -140,7 +141,7 @@ async fn killed_after(count: usize) -> Result<()> {
             tokio::task::yield_now().await;
         }
         crowd.take_holder()?.kill()?;
-        crowd.is_well().await?;
+        crowd.goes_well().await?;
     }
     Ok(())
 }
@@ -194,7 +195,7 @@ async fn stopped(count: usize) -> Result<()> {
         ensure!(!error.wants_login(), "{error:?}");
         holder.signal(Signal::CONT)?;
         crowd.others.push(holder);
-        crowd.is_well().await?;
+        crowd.goes_well().await?;
     }
     Ok(())
 }

@@ -57,7 +57,7 @@ async fn another_process() -> Result<()> {
             }
         }
     }
-    auth.finish(SOON).await;
+    toolway_auth::settle().await;
     say("done", "");
     Ok(())
 }
@@ -78,7 +78,7 @@ struct Telling {
 
 impl Opener for Telling {
     fn show(&self, url: &Url) {
-        say("shown", "");
+        say("shown", url.as_str());
         let url = url.to_string();
         if self.browses {
             std::thread::spawn(move || Browser::open(&url));
@@ -104,13 +104,23 @@ impl Other {
         Self::start(desk, &[(DEED, "calls"), (CALLS, &calls.to_string()), (PACE_MS, &pace)])
     }
 
+    /// One that calls a tool once, started by another program, which takes something from it.
+    pub(crate) fn confined(desk: &Desk, by: &[&str]) -> Result<Self> {
+        let mut command = Command::new(by.first().context("by what?")?);
+        command.args(by.get(1..).unwrap_or_default()).arg(std::env::current_exe()?);
+        Self::run(desk, command, &[(DEED, "calls"), (CALLS, "1"), (PACE_MS, "0")])
+    }
+
     /// One that wants to sign in: with a browser (`login`), or with nobody before it (`away`).
     pub(crate) fn signing_in(desk: &Desk, deed: &str) -> Result<Self> {
         Self::start(desk, &[(DEED, deed)])
     }
 
     fn start(desk: &Desk, variables: &[(&str, &str)]) -> Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
+        Self::run(desk, Command::new(std::env::current_exe()?), variables)
+    }
+
+    fn run(desk: &Desk, mut command: Command, variables: &[(&str, &str)]) -> Result<Self> {
         command.args(["--ignored", "--exact", "--nocapture", "processes::another_process"]);
         command.env(DIRECTORY, desk.directory()).env(SERVER, desk.issuer.resource_url());
         command.envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -194,8 +204,8 @@ impl Drop for Other {
 pub(crate) fn holder(directory: &Path) -> Result<u32> {
     for file in std::fs::read_dir(directory)? {
         let path = file?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.ends_with(".lock") && name != "key.lock" {
+        let lock = path.extension().is_some_and(|extension| extension == "lock");
+        if lock && path.file_stem().is_some_and(|stem| stem != "key") {
             let text = std::fs::read_to_string(&path)?;
             return text.strip_prefix("process ").and_then(|id| id.parse().ok()).context(text);
         }

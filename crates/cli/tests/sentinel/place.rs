@@ -111,7 +111,7 @@ impl Place {
     /// Lines of a script that write everything it knows to stderr, in every encoding.
     pub(crate) fn spill(&self) -> String {
         let lines = self.sentinels.iter().flat_map(|sentinel| encodings(&sentinel.value));
-        lines.map(|line| format!("    stderr got {line} from you\n")).collect()
+        lines.map(|line| format!("    stderr got {} from you\n", escaped(&line))).collect()
     }
 
     /// All that it knows, in every encoding, as inside a JSON string.
@@ -119,6 +119,11 @@ impl Place {
         let forms = self.sentinels.iter().flat_map(|sentinel| encodings(&sentinel.value));
         let text = forms.collect::<Vec<_>>().join(" | ");
         serde_json::Value::from(text).to_string().trim_matches('"').to_owned()
+    }
+
+    /// The same as a body of a script.
+    pub(crate) fn all_as_body(&self) -> String {
+        escaped(&self.all())
     }
 
     /// A server over stdio: its command and arguments.
@@ -233,6 +238,11 @@ impl Place {
         }
         Ok(())
     }
+}
+
+/// As a script writes what has backslashes.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
 }
 
 /// Reads the command lines of all processes again and again, until the sender goes.

@@ -64,10 +64,10 @@ fn a_relay_before_an_address() -> Result<()> {
         base64::engine::general_purpose::STANDARD.encode(format!("joe:{basic}"))
     };
     place.set("OF_BASIC", format!("Basic {credential}"));
-    let body = place.all();
+    let (text, body) = (place.all(), place.all_as_body());
     let challenge = format!("Bearer realm=\"{query}\", error_description=\"{basic}\"");
     let script = format!(
-        "on tools/call/say -> text {body}\n\
+        "on tools/call/say -> text {text}\n\
          on tools/call/refuse -> status 401 -> header WWW-Authenticate: {challenge}\n\
          on tools/call/wrong\n    status 401\n    header WWW-Authenticate: {challenge}\n    header Content-Type: application/json\n    body {{\"error\":\"invalid_token\",\"error_description\":\"{body}\"}}\n\
          on tools/call/broken\n    status 500\n    header Content-Type: text/plain\n    body {body}\n\

@@ -21,7 +21,7 @@ fn servers(place: &mut Place) -> Result<()> {
     let value = place.outside("value", &of_command)?;
     let env_file = place.outside("one.env", &format!("FILED_TOKEN={of_file}\n"))?;
 
-    let all = place.all();
+    let (all, body) = (place.all(), place.all_as_body());
     let spill = place.spill();
     let one = place.stdio(
         "one",
@@ -32,11 +32,11 @@ fn servers(place: &mut Place) -> Result<()> {
     )?;
     let dead = place.stdio("dead", &format!("on start\n{spill}    exit 9\n"))?;
     let (two, three) = (
-        place.http("two", &format!("on tools/call/say\n    status 500\n    body {all}\n"))?,
+        place.http("two", &format!("on tools/call/say\n    status 500\n    body {body}\n"))?,
         place.http(
             "three",
             &format!(
-                "on POST\n    status 401\n    header WWW-Authenticate: Bearer realm=\"{client}\"\n    header Content-Type: application/json\n    body {{\"error\":\"{all}\"}}\n"
+                "on POST\n    status 401\n    header WWW-Authenticate: Bearer realm=\"{client}\"\n    header Content-Type: application/json\n    body {{\"error\":\"{body}\"}}\n"
             ),
         )?,
     );
@@ -144,7 +144,7 @@ fn files_that_are_written_keep_references() -> Result<()> {
     ensure!(own.contains("${keyring:kept}") && own.contains("${FOR_ENV}"), "{own}");
     for client in ["cursor", "claude-code", "codex", "vscode"] {
         let (out, err) = place.run(&["export", "--to", client, "--replace"], "")?;
-        ensure!(client == "cursor" || (out + &err).contains("keyring"), "{client} knows no keyring");
+        ensure!(out.contains("X-Api-Key"), "{client} knows no keyring: {out}{err}");
     }
     place.run(&["disable", "too"], "")?;
     place.search(18)

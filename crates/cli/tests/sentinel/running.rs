@@ -16,17 +16,19 @@ use super::place::Place;
 fn the_gateway_with_its_audit_log_traces_and_daemon() -> Result<()> {
     let mut place = Place::new("gateway")?;
     let literal = place.secret(Sentinel::awkward("a literal in env"));
-    let header = place.secret(Sentinel::header("a literal in a header"));
-    let otel = place.variable("UNUSED", Sentinel::plain("a header of the collector"));
-    let all = place.all();
+    // The daemon runs servers of many gateways, and knows the secrets of those: each gives back what it was sent.
     let spill = place.spill();
+    let header = place.secret(Sentinel::header("a literal in a header"));
+    let body = place.all_as_body();
+    // No server is sent this one.
+    let otel = place.secret(Sentinel::plain("a header of the collector"));
     let one = place.stdio(
         "one",
         &format!("on start\n{spill}on tools/call/say -> text fine\non tools/call/die\n{spill}    exit 7\n"),
     )?;
     let two = place.http(
         "two",
-        &format!("on tools/call/say\n    status 500\n    body {all}\non tools/call/other -> text fine\n"),
+        &format!("on tools/call/say\n    status 500\n    body {body}\non tools/call/other -> text fine\n"),
     )?;
     let file = json!({"mcpServers": {
         "one": {"command": one[0], "args": one[1..], "env": {"LITERAL_PW": literal}},
@@ -39,7 +41,7 @@ fn the_gateway_with_its_audit_log_traces_and_daemon() -> Result<()> {
     let address = collector.local_addr()?;
     std::thread::spawn(move || {
         for mut stream in collector.incoming().flatten() {
-            let body = body(&mut stream).unwrap_or_default();
+            let body = body_of(&mut stream).unwrap_or_default();
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}").ok();
             if spans.send(body).is_err() {
                 return;
@@ -74,11 +76,11 @@ fn the_gateway_with_its_audit_log_traces_and_daemon() -> Result<()> {
     place.run(&["daemon", "--status", "--json"], "")?;
     place.run(&["daemon", "--stop"], "")?;
     place.note("spans", bodies.recv_timeout(SOON)?);
-    ensure!(std::fs::read_to_string(&audit)?.lines().count() >= 8);
+    ensure!(std::fs::read_to_string(&audit)?.lines().count() >= 4);
     place.search(10)
 }
 
-fn body(stream: &mut TcpStream) -> Result<Vec<u8>> {
+fn body_of(stream: &mut TcpStream) -> Result<Vec<u8>> {
     stream.set_read_timeout(Some(SOON))?;
     let mut lines = BufReader::new(stream);
     let mut length = 0;
@@ -155,9 +157,9 @@ fn agents_and_what_is_kept_of_them() -> Result<()> {
     place.variable("FOR_ENV", Sentinel::awkward("a variable in env"));
     let filed = place.secret(Sentinel::awkward("a file in env"));
     let filed = place.outside("filed", &filed)?;
-    let (all, spill) = (place.all(), place.spill());
+    let (all, body, spill) = (place.all(), place.all_as_body(), place.spill());
     let one = place.stdio("one", &format!("on start\n{spill}on tools/call/say -> text {all}\n"))?;
-    let two = place.http("two", &format!("on POST\n    status 401\n    body {all}\n"))?;
+    let two = place.http("two", &format!("on POST\n    status 401\n    body {body}\n"))?;
     let env =
         json!({"LITERAL_PW": literal, "VARIABLE_PW": "${FOR_ENV}", "FILED_PW": format!("${{file:{filed}}}")});
     let file = json!({"mcpServers": {

@@ -6,11 +6,15 @@ use crate::definition::{RemoteTarget, header_value_fault, url_fault};
 use crate::dialect::Field;
 use crate::expanded::{ExpandedAuth, ExpandedRemote};
 use crate::problem::Problem;
+use crate::sensitive::{secret_name, secret_value};
 
 use super::{Depth, Resolver};
 
 /// Headers whose values are no secrets: taken for some, they would spoil every text.
 const PLAIN: [&str; 5] = ["Accept", "Accept-Language", "Content-Type", "User-Agent", "MCP-Protocol-Version"];
+
+/// A value in a query of this length is taken for a secret, whatever its name.
+const LONG: usize = 20;
 
 pub(super) fn expand(resolver: &mut Resolver<'_>, target: &RemoteTarget) -> ExpandedRemote {
     let before = resolver.errors.len();
@@ -20,6 +24,13 @@ pub(super) fn expand(resolver: &mut Resolver<'_>, target: &RemoteTarget) -> Expa
         && let Some((fault, hint)) = url_fault(&url.text)
     {
         resolver.error(Problem::error(fault).hint(hint), &target.url, "url");
+    }
+    if let Ok(address) = url::Url::parse(&url.text) {
+        for (name, value) in address.query_pairs() {
+            if secret_name(&name) || secret_value(&value) || value.len() >= LONG {
+                resolver.hide(&value);
+            }
+        }
     }
     let mut headers = Vec::with_capacity(target.headers.len());
     for (name, text) in &target.headers {

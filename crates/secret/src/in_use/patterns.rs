@@ -71,6 +71,19 @@ impl Patterns {
         }
     }
 
+    /// Where the end of the text begins that may be the beginning of one of them; its length where there is none.
+    pub(super) fn unfinished(&self, text: &[u8]) -> usize {
+        let mut least = text.len();
+        for form in self.all.iter().flatten() {
+            let value = form.text.expose_secret().as_bytes();
+            // A whole one is none that is only begun.
+            let from = (text.len() + 1).saturating_sub(value.len());
+            let begins = |at: &usize| text.get(*at..).is_some_and(|end| value.starts_with(end));
+            least = (from..least).find(begins).unwrap_or(least);
+        }
+        least
+    }
+
     /// Every place where one of them stands.
     pub(super) fn find(&self, text: &[u8], found: &mut Vec<Range<usize>>) {
         let mut window = 0;

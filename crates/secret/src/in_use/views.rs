@@ -15,6 +15,55 @@ pub(super) fn find(patterns: &Patterns, text: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
+/// Where the end of the text begins that may be the beginning of a pattern, as it is or behind escapes; its length where
+/// there is none.
+pub(super) fn unfinished(patterns: &Patterns, text: &[u8]) -> usize {
+    let end = text.len().saturating_sub(LONGEST_BEGUN);
+    end + begun(patterns, text.get(end..).unwrap_or_default(), DEEPEST)
+}
+
+fn begun(patterns: &Patterns, text: &[u8], deeper: usize) -> usize {
+    // Whatever an escape that is not whole stands for, it goes with what comes behind it.
+    let whole = text.get(..text.len() - cut_escape(text)).unwrap_or_default();
+    let mut least = patterns.unfinished(whole);
+    if deeper > 0 {
+        for undo in [percent as Undo, backslash as Undo] {
+            let Some(view) = View::of(whole, undo) else { continue };
+            let begun = begun(patterns, &view.bytes, deeper - 1);
+            if begun < view.bytes.len() {
+                least = least.min(view.source(&(begun..begun + 1)).start);
+            }
+        }
+    }
+    least
+}
+
+/// How long the escape at the end is that is not whole; 0: there is none.
+fn cut_escape(text: &[u8]) -> usize {
+    let from = text.len().saturating_sub(LONGEST_ESCAPE);
+    let end = text.get(from..).unwrap_or_default();
+    let cut = |at: &usize| {
+        let rest = end.get(*at..).unwrap_or_default();
+        let before = text.get(..from + at).unwrap_or_default();
+        let escaping = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+        if rest.starts_with(b"\\") && escaping % 2 == 1 {
+            return false;
+        }
+        let digits = |rest: &[u8]| rest.iter().all(u8::is_ascii_hexdigit);
+        match rest {
+            [b'\\'] => true,
+            [b'%', rest @ ..] | [b'\\', b'x', rest @ ..] => rest.len() < 2 && digits(rest),
+            [b'\\', b'u', rest @ ..] if rest.len() < 4 => digits(rest),
+            // The first half of a pair.
+            [b'\\', b'u', b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', _, _, rest @ ..] => {
+                rest.len() < 6 && b"\\u".iter().zip(rest).all(|(a, b)| a == b)
+            }
+            _ => false,
+        }
+    };
+    (0..end.len()).find(cut).map_or(0, |at| end.len() - at)
+}
+
 fn look(patterns: &Patterns, text: &[u8], deeper: usize, found: &mut Vec<Range<usize>>) {
     patterns.find(text, found);
     if deeper == 0 {
@@ -27,6 +76,10 @@ fn look(patterns: &Patterns, text: &[u8], deeper: usize, found: &mut Vec<Range<u
         found.extend(inside.into_iter().map(|range| view.source(&range)));
     }
 }
+
+/// A value whose beginning is longer than this is not waited for.
+const LONGEST_BEGUN: usize = 8 << 10;
+const LONGEST_ESCAPE: usize = 12;
 
 /// What stands for the escape at the beginning of a text, and how long the escape is.
 pub(super) type Undo = fn(&[u8]) -> Option<(Unescaped, usize)>;
