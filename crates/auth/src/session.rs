@@ -230,6 +230,18 @@ impl Session {
     /// Ends when somebody, in whichever process, has changed what is kept for this server: signed in, most often.
     pub async fn changed(&self) {
         let before = self.inner.stamp().await;
+        // Somebody may have signed in since it was last looked, and before this look.
+        let unseen = {
+            let mut state = self.inner.state_mut();
+            let absent = matches!(state.live, Live::Absent);
+            if absent {
+                state.live = Live::Unknown;
+            }
+            absent
+        };
+        if unseen && matches!(self.authorize().await, Ok(Some(_))) {
+            return;
+        }
         loop {
             tokio::time::sleep(LOOK).await;
             if self.inner.stamp().await != before {

@@ -1,6 +1,6 @@
 //! Owns how a login reaches the person: its address on stderr, and the browser of their desktop. Knows no OAuth.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use toolway_auth::Opener;
 use url::Url;
 
-use super::Environment;
 use crate::show::safe;
 
 /// Shows addresses to the person.
@@ -22,9 +21,13 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// With the desktop's browser, unless it is not wanted.
-    pub(crate) fn new(server: impl Into<String>, wanted: bool, own: &Environment) -> Self {
-        let programs = if wanted { programs(|name| own.get(name).map(OsStr::to_owned)) } else { Vec::new() };
+    /// With the desktop's browser, unless it is not wanted. `variable` looks into the environment.
+    pub(crate) fn new(
+        server: impl Into<String>,
+        wanted: bool,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Self {
+        let programs = if wanted { programs(variable) } else { Vec::new() };
         Self { server: server.into(), programs, opened: AtomicBool::new(false) }
     }
 

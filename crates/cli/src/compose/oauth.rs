@@ -47,7 +47,7 @@ pub(crate) fn oauth(
     })?;
     let server = server(args, http, own)?;
     let name = http.url.host_str().unwrap_or("the server");
-    let opener = Arc::new(Browser::new(name, !args.no_browser, own));
+    let opener = Arc::new(Browser::new(name, !args.no_browser, |name| own.get(name).map(Into::into)));
     let hint = hint(&server);
     Ok(Some(Signer::new(authorizer(sign_ins.session(server), hint, Some(opener)))))
 }

@@ -26,7 +26,7 @@ pub(super) struct Person {
 impl Person {
     /// Who may also paste the answer here.
     pub(super) fn at_terminal(name: &str, own: &Environment, no_browser: bool) -> Result<Self, Refusal> {
-        let browser = Browser::new(name, !no_browser, own);
+        let browser = Browser::new(name, !no_browser, |name| own.get(name).map(Into::into));
         let pastes = !browser.is_there() || std::io::stdin().is_terminal();
         let lines = if pastes { Some(Mutex::new(pasted()?)) } else { None };
         Ok(Self { name: name.to_owned(), browser, lines })
