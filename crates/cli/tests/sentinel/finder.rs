@@ -205,7 +205,10 @@ pub(crate) fn encodings(text: &str) -> Vec<String> {
         STANDARD.encode(format!("user:{text}")),
         STANDARD.encode(format!("id:{text}!")),
         URL_SAFE_NO_PAD.encode(format!("\u{3c0}{text}")),
-        text.bytes().map(|byte| format!("{byte:02x}")).collect(),
+        text.bytes()
+            .flat_map(|byte| [byte >> 4, byte & 15])
+            .filter_map(|digit| char::from_digit(digit.into(), 16))
+            .collect(),
     ]
 }
 

@@ -26,6 +26,9 @@ struct Output {
     bytes: Vec<u8>,
 }
 
+/// Who looks at the list of processes: how it is ended, and what it gives.
+type Watch = (Sender<()>, JoinHandle<BTreeSet<Vec<u8>>>);
+
 #[derive(Debug)]
 pub(crate) struct Place {
     house: TempDir,
@@ -38,7 +41,7 @@ pub(crate) struct Place {
     inputs: BTreeMap<PathBuf, String>,
     outputs: Vec<Output>,
     servers: Vec<Child>,
-    watch: Option<(Sender<()>, JoinHandle<BTreeSet<Vec<u8>>>)>,
+    watch: Option<Watch>,
 }
 
 impl Drop for Place {
@@ -111,7 +114,9 @@ impl Place {
     /// Lines of a script that write everything it knows to stderr, in every encoding.
     pub(crate) fn spill(&self) -> String {
         let lines = self.sentinels.iter().flat_map(|sentinel| encodings(&sentinel.value));
-        lines.map(|line| format!("    stderr got {} from you\n", escaped(&line))).collect()
+        lines
+            .flat_map(|line| ["    stderr got ".to_owned(), escaped(&line), " from you\n".to_owned()])
+            .collect()
     }
 
     /// All that it knows, in every encoding, as inside a JSON string.
@@ -193,7 +198,7 @@ impl Place {
     }
 
     /// More secrets that nothing may hold.
-    pub(crate) fn learn(&mut self, name: &str, values: Vec<String>) {
+    pub(crate) fn learn(&mut self, name: &str, values: &[String]) {
         let new = values.iter().filter(|value| value.len() >= 8);
         self.sentinels.extend(new.map(|value| Sentinel::of(name, value)));
     }

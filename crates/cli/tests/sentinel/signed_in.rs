@@ -75,6 +75,6 @@ fn tokens_codes_and_clients_are_in_the_store_alone() -> Result<()> {
     }
     let secrets = issuer.secrets();
     ensure!(secrets.len() >= 6, "only {} secrets were given", secrets.len());
-    place.learn("what the issuer gave", secrets);
+    place.learn("what the issuer gave", &secrets);
     place.search(15)
 }
