@@ -30,8 +30,9 @@ const TWICE: [&str; 8] =
     ["base64", "foldhash", "getrandom", "syn", "thiserror", "thiserror-impl", "windows-link", "windows-sys"];
 /// Third-party crates of the binary on all platforms together, build and proc-macro crates included. Raise it with a
 /// reason in the commit. A hundred of them came with agents: the library for models brings its own HTTP client (60), the Agent
-/// Client Protocol and its schema 20, the rest is `SQLite`, search and the sandbox; Linux builds 257.
-const BUDGET: usize = 320;
+/// Client Protocol and its schema 20, the rest is `SQLite`, search and the sandbox; Linux builds 270.
+/// Signing in added a dozen: `oauth2` with its random numbers, and libdbus for the keyring of a Linux desktop.
+const BUDGET: usize = 328;
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     if !arguments.is_empty() {
