@@ -130,7 +130,12 @@ async fn register(
             },
             None => AuthError::Client {
                 issuer: issuer.name.clone(),
-                reason: format!("its registration answers HTTP {}", reply.status),
+                reason: match reply.status {
+                    http::StatusCode::NOT_FOUND | http::StatusCode::METHOD_NOT_ALLOWED => {
+                        "it registers no clients: give the CLIENT_ID of one that you have there; and where the server wants a token that you have, give that in an Authorization header".to_owned()
+                    }
+                    status => format!("its registration answers HTTP {status}"),
+                },
             },
         });
     }

@@ -167,6 +167,7 @@ async fn a_wait_that_is_dropped_loses_nothing() -> Result<()> {
             other => anyhow::bail!("{other:?}"),
         }
     }
-    assert_eq!(texts, (0..200).map(|number: u32| number.to_string()).collect::<Vec<_>>());
+    // A piece that may be the beginning of a secret comes with the next one.
+    assert_eq!(texts.concat(), (0..200).map(|number: u32| number.to_string()).collect::<String>());
     soon(agent.dispose()).await
 }

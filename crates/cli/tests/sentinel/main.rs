@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 mod finder;
+mod hosts;
 mod place;
 mod relays;
 mod reports;

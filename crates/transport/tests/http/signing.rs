@@ -226,7 +226,7 @@ async fn what_cannot_be_signed_is_not_sent() {
         script.fail_to_authorize(SignInError { message, hint: None, needs_login });
         client.call(1).unwrap();
         let (text, data) = failed(&mut client, "1").await;
-        let begin = "cannot sign in to http://server.example: https://issuer.example cannot be reached with [redacted]";
+        let begin = "cannot sign in to http://server.example: https://issuer.example cannot be reached with Bearer [redacted]";
         let end = if needs_login { format!(". To sign in, {HINT}") } else { String::new() };
         assert_eq!(text, format!("{begin}{end}"));
         assert_eq!(data["needs_auth"], json!(needs_login));
@@ -248,7 +248,7 @@ async fn a_token_that_the_server_repeats_is_not_shown_even_after_a_refresh() {
         .answer("401 Unauthorized", &format!("www-authenticate: Bearer x=\"{TOKEN}-2\"\r\n"), &body)
         .await;
     let (text, _) = failed(&mut client, "1").await;
-    assert!(text.contains("not [redacted] and not [redacted]"), "{text}");
+    assert!(text.contains("not Bearer [redacted] and not [redacted]"), "{text}");
     assert!(text.contains("Bearer x=\"[redacted]\""), "{text}");
 }
 
