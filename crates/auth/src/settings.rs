@@ -136,7 +136,7 @@ pub enum Redirect {
     Loopback,
     /// A loopback address that was registered, with its port and path, as `http://localhost:8787/callback`.
     Fixed(Url),
-    /// An address that somebody else serves: the answer is handed to [`crate::Session::complete`].
+    /// An address that somebody else serves: the answer is handed to [`crate::Login::complete`].
     Elsewhere(Url),
 }
 

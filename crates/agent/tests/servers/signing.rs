@@ -25,7 +25,7 @@ impl Opener for SaysYes {
 async fn visited(browser: Browser, url: &Url) -> Result<String> {
     let url = url.to_string();
     let visit = tokio::task::spawn_blocking(move || browser.visit(&url)).await??;
-    Ok(visit.redirect.context("the browser was sent nowhere")?)
+    visit.redirect.context("the browser was sent nowhere")
 }
 
 fn server(issuer: &Issuer) -> McpServer {
@@ -123,7 +123,7 @@ async fn statement_a24_a_clients_secret_goes_to_the_token_endpoint_and_nowhere_e
     let agent = generations(&options)?;
     let generation = run(&agent).await?;
     tool(&generation, "w__echo").await?;
-    told += &format!("{:?} {generation:?}", generation.reports());
+    told.extend([format!("{:?} {generation:?}", generation.reports())]);
     agent.close().await;
     let exchange = issuer.journal();
     let code = exchange.grants(Grant::AuthorizationCode);
@@ -139,7 +139,7 @@ async fn statement_a24_a_clients_secret_goes_to_the_token_endpoint_and_nowhere_e
     let request = auth.begin("w", BeginAuth::default()).await?;
     let (seen, refused) = tokio::join!(visited(Browser::default(), &request.url), auth.wait("w"));
     seen?;
-    told += &format!("{:?}", refused.unwrap_err());
+    told.extend([format!("{:?}", refused.unwrap_err())]);
     for secret in issuer.secrets().iter().map(String::as_str).chain([SECRET]) {
         assert!(!told.contains(secret), "{secret} in {told}");
     }
