@@ -21,7 +21,7 @@ use url::form_urlencoded::byte_serialize;
 
 use crate::error::{AuthError, told};
 use crate::http::{Http, shown, unreachable};
-use crate::store::ClientRecord;
+use crate::store::{ClientRecord, Entry};
 use crate::token::TokenReply;
 
 type OauthClient = Client<
@@ -87,7 +87,12 @@ impl<'c> AsyncHttpClient<'c> for Through<'_> {
     }
 }
 
-impl Granting<'_> {
+impl<'a> Granting<'a> {
+    /// For what is kept of a sign-in.
+    pub(crate) fn of(http: &'a Http, entry: &'a Entry) -> Self {
+        Self { http, client: &entry.client, token: &entry.endpoints.token, resource: &entry.resource }
+    }
+
     fn oauth(&self) -> OauthClient {
         let client = Client::new(ClientId::new(self.client.id.clone()))
             .set_auth_type(if self.client.in_body { AuthType::RequestBody } else { AuthType::BasicAuth })

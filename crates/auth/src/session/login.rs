@@ -252,12 +252,7 @@ impl Inner {
         }
         let prepared = self.shared.prepare(&id, &lock).await?;
         let http = self.http.near(&self.server.resource).await;
-        let granting = Granting {
-            http: &http,
-            client: &entry.client,
-            token: &entry.endpoints.token,
-            resource: &entry.resource,
-        };
+        let granting = Granting::of(&http, &entry);
         let asked_at = now_ms();
         let reply = granting.exchange(&code, verifier, &redirect).await?;
         let tokens = Tokens::of(&reply, asked_at, &scopes, None);

@@ -82,12 +82,7 @@ impl Inner {
     }
 
     async fn granted(&self, http: &Http, entry: &Entry, scopes: &[String]) -> Result<Tokens, AuthError> {
-        let granting = Granting {
-            http,
-            client: &entry.client,
-            token: &entry.endpoints.token,
-            resource: &entry.resource,
-        };
+        let granting = Granting::of(http, entry);
         let asked_at = now_ms();
         match granting.credentials(scopes).await {
             Ok(reply) => Ok(Tokens::of(&reply, asked_at, scopes, None)),

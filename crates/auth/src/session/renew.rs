@@ -178,12 +178,7 @@ impl Inner {
             entry.client.secret.clone_from(&client.secret);
         }
         let http = self.http.near(&self.server.resource).await;
-        let granting = Granting {
-            http: &http,
-            client: &entry.client,
-            token: &entry.endpoints.token,
-            resource: &entry.resource,
-        };
+        let granting = Granting::of(&http, &entry);
         let asked_at = now_ms();
         let reply = granting.refresh(&refresh).await;
         let failure = match reply {

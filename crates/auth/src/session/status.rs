@@ -142,12 +142,7 @@ impl Session {
             return Err("it has no revocation endpoint".to_owned());
         };
         let http = self.inner.http.near(&self.inner.server.resource).await;
-        let granting = Granting {
-            http: &http,
-            client: &entry.client,
-            token: &entry.endpoints.token,
-            resource: &entry.resource,
-        };
+        let granting = Granting::of(&http, entry);
         // With the refresh token the access tokens go where the server can do that (RFC 7009, 2.1), else by themselves.
         if let Some(refresh) = &tokens.refresh {
             granting.revoke(endpoint, refresh, "refresh_token").await.map_err(|error| error.to_string())?;
